@@ -1,0 +1,149 @@
+"""Collection files: one matching problem each, `<folder>/<name>.yaml`."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from configs.errors import ConfigError, Problem
+from configs.section import Section, checked, expected
+from configs.sources import from_file, joined, source_of
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+NAME_FORM = "1 to 63 of a-z, 0-9 and -, beginning with a letter"
+SUFFIXES = (".yaml", ".yml")
+PACKAGED = Path(__file__).parent / "collections"
+NEEDS_ATTRIBUTES = ("ranked", "relaxed")
+HAS_NO_ATTRIBUTES = ("spatial_text", "range_topk")
+
+Kind = Literal["ranked", "relaxed", "boolean", "spatial_text", "range_topk"]
+PartitionCount = Annotated[int, Field(ge=1, le=1024)]
+Span = Annotated[float, Field(gt=0, le=1_000_000)]
+
+
+class Partitions(Section):
+    events: PartitionCount = 4
+    partials: PartitionCount = 2
+    matches: PartitionCount = 4
+
+
+class Retention(Section):
+    events_hours: Span = 24.0
+    matches_hours: Span = 24.0
+    # Of frames and partials. A fleet that stands still for longer than this loses what was on its
+    # way, so keep it above the longest stop that you plan for.
+    frames_minutes: Span = 60.0
+    dead_letters_days: Span = 14.0
+    # An overwritten subscription stays in the log at least this long, so that a recent answer can
+    # still be checked against the subscriptions that it was computed from.
+    compaction_lag_minutes: Span = 60.0
+    # An unsubscription stays in the log at least this long. A worker that starts from a snapshot
+    # older than this could miss one, and would have to replay from the beginning instead.
+    unsubscriptions_days: Span = 7.0
+
+
+class Collection(Section):
+    name: str
+    kind: Kind
+    attributes: tuple[str, ...] = ()
+    k: Annotated[int, Field(ge=1)] = 10  # matches an event, unless its `podium-k` says otherwise
+    max_k: Annotated[int, Field(ge=1, le=10_000)] = 1000
+    # Partitions of `subscriptions`. Keys are placed by it, so it cannot change on a live topic.
+    shards: PartitionCount = 2
+    emit_empty: bool = False
+    partitions: Partitions = Partitions()
+    retention: Retention = Retention()
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _can_be_part_of_a_topic_name(cls, value: Any) -> Any:
+        if not isinstance(value, str) or not NAME.fullmatch(value):
+            raise expected(NAME_FORM)
+        return value
+
+    @field_validator("attributes")
+    @classmethod
+    def _attributes_fit_the_kind(
+        cls, names: tuple[str, ...], info: ValidationInfo
+    ) -> tuple[str, ...]:
+        kind = info.data.get("kind")
+        if kind in NEEDS_ATTRIBUTES and not 1 <= len(names) <= 64:
+            raise expected(f"1 to 64 names for kind {kind}")
+        if kind in HAS_NO_ATTRIBUTES and names:
+            raise expected(f"none for kind {kind}")
+        for name in names:
+            if not name.strip():
+                raise expected(f"names that are not blank, but one is {name!r}")
+            if names.count(name) > 1:
+                raise expected(f"each name once, but {name!r} is there {names.count(name)} times")
+        return names
+
+    @field_validator("max_k")
+    @classmethod
+    def _leaves_room_for_k(cls, value: int, info: ValidationInfo) -> int:
+        k = info.data.get("k")
+        if k is not None and value < k:
+            raise expected(f"k ({k}) or more")
+        return value
+
+    @field_validator("partitions", "retention", mode="before")
+    @classmethod
+    def _a_group_may_be_left_empty(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+
+def load_collection(name_or_path: str | Path, folder: Path | None = None) -> Collection:
+    """A collection by its name or by the path of its file.
+
+    A name is looked for in `folder`, `./configs/collections` and the collections that come
+    with Podium; the first file wins.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or "/" in text or text.endswith(SUFFIXES):
+        return _read(Path(name_or_path))
+    if not NAME.fullmatch(text):
+        message = f"got {text!r}, expected a name ({NAME_FORM}) or the path of a .yaml file"
+        raise ConfigError([Problem("collection", "", message)])
+    folders = collection_folders(folder)
+    for candidate in (place / (text + suffix) for place in folders for suffix in SUFFIXES):
+        if candidate.is_file():
+            collection = _read(candidate)
+            if collection.name != text:
+                message = f"got {collection.name!r}, expected {text!r} as in the file's name"
+                raise ConfigError([Problem(str(candidate), "name", message)])
+            return collection
+    raise ConfigError([Problem("collection", "", _not_found(text, folders))])
+
+
+def collection_folders(folder: Path | None = None) -> list[Path]:
+    usual = [Path("configs/collections"), PACKAGED]
+    folders = [folder, *usual] if folder else usual
+    return list({place.resolve(): place for place in folders}.values())
+
+
+def collection_names(folder: Path | None = None) -> list[str]:
+    """The names that `load_collection` would find."""
+    return sorted(
+        {
+            file.stem
+            for place in collection_folders(folder)
+            if place.is_dir()
+            for file in place.iterdir()
+            if file.suffix in SUFFIXES and NAME.fullmatch(file.stem)
+        }
+    )
+
+
+def _read(file: Path) -> Collection:
+    values, given = joined(from_file(file, set()))
+    collection: Collection = checked(
+        Collection, values, lambda at: source_of(given, at, otherwise=str(file))
+    )
+    return collection
+
+
+def _not_found(name: str, folders: list[Path]) -> str:
+    looked = ", ".join(map(str, folders))
+    known = ", ".join(collection_names(folders[0])) or "none"
+    return f"there is no collection {name!r}; looked in {looked}; found there: {known}"

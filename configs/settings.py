@@ -1,0 +1,207 @@
+"""Settings of every process: a YAML file, then the environment, then flags.
+
+    kafka:                      PODIUM_KAFKA__BROKERS=kafka-0:9092     --brokers kafka-0:9092
+      brokers: kafka-0:9092
+
+The file is the one that `--config` or `PODIUM_CONFIG` names, else `./podium.yaml`, else
+`./.podium/podium.yaml`, which a running local stack writes; without any of them the defaults hold.
+An empty variable counts as not set.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import DirectoryPath, Field, FilePath, SecretStr, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from configs.addresses import Brokers, RedisUrl, SecretUrl
+from configs.errors import ConfigError
+from configs.section import STRICT, Section, checked, expected
+from configs.sources import (
+    Given,
+    from_environment,
+    from_file,
+    from_flags,
+    joined,
+    source_of,
+    unknown_variables,
+)
+
+CONFIG_VARIABLE = "PODIUM_CONFIG"
+USUAL_FILES = (Path("podium.yaml"), Path(".podium/podium.yaml"))
+FILE_PATHS = {
+    ("collections",),
+    ("kafka", "ca_file"),
+    ("kafka", "cert_file"),
+    ("kafka", "key_file"),
+}
+
+Count = Annotated[int, Field(ge=1)]
+Milliseconds = Annotated[float, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Kafka(Section):
+    brokers: Brokers = "localhost:9092"
+    security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = "plaintext"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    username: Text | None = None
+    password: Annotated[SecretStr, Field(min_length=1)] | None = None
+    ca_file: FilePath | None = None
+    cert_file: FilePath | None = None
+    key_file: FilePath | None = None
+    # Of the topics that `podium topics create` makes. With 1, a lost disk is lost data.
+    replication: Annotated[int, Field(ge=1, le=32767)] = 1
+
+    @field_validator("sasl_mechanism", "username", "password")
+    @classmethod
+    def _goes_with_sasl(cls, value: Any, info: ValidationInfo) -> Any:
+        security = info.data.get("security")
+        if security is not None:
+            if value is None and security.startswith("sasl"):
+                raise expected(f"is missing; security {security} needs it", secret=True)
+            if value is not None and not security.startswith("sasl"):
+                message = f"is not used with security {security}; set security or leave this out"
+                raise expected(message, secret=True)
+        return value
+
+    @field_validator("ca_file", "cert_file", "key_file")
+    @classmethod
+    def _goes_with_ssl(cls, value: Any, info: ValidationInfo) -> Any:
+        security = info.data.get("security")
+        if value is not None and security is not None and not security.endswith("ssl"):
+            message = f"is not used with security {security}; set security or leave this out"
+            raise expected(message, secret=True)
+        return value
+
+    @field_validator("key_file")
+    @classmethod
+    def _comes_with_its_certificate(cls, value: Any, info: ValidationInfo) -> Any:
+        if "cert_file" in info.data and (value is None) != (info.data["cert_file"] is None):
+            raise expected("cert_file and key_file go together; give both or none", secret=True)
+        return value
+
+
+class Redis(Section):
+    url: RedisUrl = SecretUrl("redis://localhost:6379/0")
+    timeout_s: Annotated[float, Field(gt=0)] = 5.0
+
+
+class Router(Section):
+    frame_events: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    # How long the router waits to fill a frame: the least when idle, the most under load.
+    linger_min_ms: Milliseconds = 1.0
+    linger_max_ms: Milliseconds = 20.0
+    poll_events: Count = 5000
+
+    @field_validator("linger_max_ms")
+    @classmethod
+    def _not_below_the_least(cls, value: float, info: ValidationInfo) -> float:
+        least = info.data.get("linger_min_ms")
+        if least is not None and value < least:
+            raise expected(f"linger_min_ms ({least}) or more")
+        return value
+
+
+class Matcher(Section):
+    feed_batch: Count = 10_000
+    # A shard of a worker that died waits this long for its next owner. Brokers refuse less than 6,
+    # unless their group.min.session.timeout.ms allows it.
+    session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 10.0
+    # Static membership: the same worker back within the session time-out keeps its shards at once,
+    # but after a planned stop the others wait for the whole time-out.
+    instance_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] | None = None
+
+
+class Merger(Section):
+    poll_partials: Count = 500
+
+
+class Http(Section):
+    host: Text = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 0  # 0: any free port
+
+
+class Settings(BaseSettings):
+    """A value like any other: it reads no file and no environment, `load_settings` does."""
+
+    model_config = SettingsConfigDict(**STRICT)
+
+    # First part of every topic's name; two fleets on one cluster need two prefixes.
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = "podium"
+    kafka: Kafka = Kafka()
+    redis: Redis = Redis()
+    router: Router = Router()
+    matcher: Matcher = Matcher()
+    merger: Merger = Merger()
+    http: Http = Http()
+    collections: DirectoryPath | None = None  # a folder of collection files
+
+    @field_validator("kafka", "redis", "router", "matcher", "merger", "http", mode="before")
+    @classmethod
+    def _a_group_may_be_left_empty(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+class Loaded(NamedTuple):
+    settings: Settings
+    file: Path | None
+    given: dict[tuple[str, ...], Given]  # what differs from the defaults, and who said so
+
+
+def load_settings(
+    path: str | Path | None = None, overrides: Mapping[str, Any] | None = None
+) -> Settings:
+    """The effective settings; `ConfigError` with every problem if there is any.
+
+    `overrides` are flags by dotted path (`{"kafka.brokers": "kafka-0:9092"}`) or nested; `None`
+    stands for a flag that was not given.
+    """
+    return load_with_origins(path, overrides).settings
+
+
+def load_with_origins(
+    path: str | Path | None = None, overrides: Mapping[str, Any] | None = None
+) -> Loaded:
+    """The settings with the file they were read from and the source of every value."""
+    file = settings_file(path)
+    problems = unknown_variables(Settings)
+    told = {problem.source.upper() for problem in problems}
+    sources = []
+    for source in (
+        lambda: from_file(file, FILE_PATHS) if file else {},
+        lambda: from_environment(Settings),
+        lambda: from_flags(overrides or {}),
+    ):
+        try:
+            sources.append(source())
+        except ConfigError as error:
+            problems += error.problems
+    values, given = joined(*sources)
+    try:
+        settings = checked(Settings, values, lambda at: source_of(given, at))
+    except ConfigError as error:
+        problems += [problem for problem in error.problems if problem.source not in told]
+    if problems:
+        raise ConfigError(problems)
+    return Loaded(settings, file, given)
+
+
+def settings_file(path: str | Path | None = None) -> Path | None:
+    named = path or os.environ.get(CONFIG_VARIABLE)
+    if named:
+        return Path(named)
+    return next((file for file in USUAL_FILES if file.is_file()), None)

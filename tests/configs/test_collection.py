@@ -1,0 +1,114 @@
+import pytest
+
+from configs import Collection, ConfigError, load_collection
+from configs.collection import PACKAGED
+
+ADS = "name: ads\nkind: ranked\nattributes: [age]\n"
+
+
+def problems(load):
+    with pytest.raises(ConfigError) as caught:
+        load()
+    return {problem.path: problem.message for problem in caught.value.problems}
+
+
+def test_the_collection_that_comes_with_podium_is_as_its_comments_say():
+    ads = load_collection("ads")
+    assert ads == Collection(
+        name="ads", kind="ranked", attributes=("age", "credit_score", "visits")
+    )
+    assert (ads.k, ads.max_k, ads.shards) == (10, 1000, 2)
+
+
+def test_a_name_is_looked_for_in_the_folder_then_here_then_in_the_package(write, tmp_path):
+    assert load_collection("ads").attributes == ("age", "credit_score", "visits")
+    write(ADS, "configs/collections/ads.yaml")
+    assert load_collection("ads").attributes == ("age",)
+    write(ADS.replace("age", "visits"), "mine/ads.yaml")
+    assert load_collection("ads", tmp_path / "mine").attributes == ("visits",)
+
+
+def test_a_path_is_taken_as_it_is(write):
+    file = write(ADS.replace("ads", "other"), "any-name.yaml")
+    assert load_collection(file).name == "other"
+    assert load_collection(str(file)).name == "other"
+    assert load_collection("any-name.yaml").name == "other"
+
+
+def test_an_unknown_name_says_where_it_looked_and_what_there_is(write, tmp_path):
+    write(ADS, "mine/games.yaml")
+    (message,) = problems(lambda: load_collection("adz", tmp_path / "mine")).values()
+    assert "'adz'" in message
+    for folder in (tmp_path / "mine", "configs/collections", PACKAGED):
+        assert str(folder) in message
+    assert message.endswith("found there: ads, games")
+
+
+def test_a_file_whose_name_is_another_is_refused(write):
+    write(ADS, "configs/collections/games.yaml")
+    assert problems(lambda: load_collection("games")) == {
+        "name": "got 'ads', expected 'games' as in the file's name"
+    }
+
+
+def test_all_problems_of_a_file_are_reported_at_once(write):
+    write(
+        "name: Ads\nkind: rankd\nattributes: [age, ' ']\nk: 50\nmax_k: 20\nshards: 0\n"
+        "retention: {events_hours: -1}\npartition: {}\n",
+        "x.yaml",
+    )
+    assert set(problems(lambda: load_collection("x.yaml"))) == {
+        "name",
+        "kind",
+        "attributes",
+        "max_k",
+        "shards",
+        "retention.events_hours",
+        "partition",
+    }
+
+
+def test_what_is_missing_is_named(write):
+    write("attributes: [age]", "x.yaml")
+    assert problems(lambda: load_collection("x.yaml")) == {
+        "name": "is missing",
+        "kind": "is missing",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "message"),
+    [
+        pytest.param("ranked", "[]", "1 to 64 names for kind ranked", id="none"),
+        pytest.param("relaxed", "[]", "1 to 64 names for kind relaxed", id="relaxed-none"),
+        pytest.param("ranked", str([f"a{i}" for i in range(65)]), "1 to 64 names", id="too-many"),
+        pytest.param("ranked", "[age, age]", "'age' is there 2 times", id="twice"),
+        pytest.param("ranked", "[age, '']", "not blank", id="empty"),
+        pytest.param("ranked", "age", "a list", id="no-list"),
+        pytest.param("spatial_text", "[age]", "none for kind spatial_text", id="of-no-use"),
+    ],
+)
+def test_attributes_that_do_not_fit_are_refused(write, kind, attributes, message):
+    write(f"name: x\nkind: {kind}\nattributes: {attributes}\n", "x.yaml")
+    assert message in problems(lambda: load_collection("x.yaml"))["attributes"]
+
+
+@pytest.mark.parametrize("kind", ["spatial_text", "range_topk", "boolean"])
+def test_kinds_without_attributes_are_known(write, kind):
+    write(f"name: x\nkind: {kind}\n", "x.yaml")
+    assert load_collection("x.yaml").kind == kind
+
+
+@pytest.mark.parametrize("name", ["Ads", "1ads", "a_b", "a" * 64, "ads.v1", ""])
+def test_a_name_must_fit_into_a_topic_name(name):
+    with pytest.raises(ConfigError, match="beginning with a letter"):
+        load_collection(name)
+
+
+def test_an_item_of_a_list_is_named_with_the_line_of_the_list(write):
+    file = write("name: x\nkind: ranked\nattributes:\n  - age\n  - 7\n", "x.yaml")
+    with pytest.raises(ConfigError) as caught:
+        load_collection(file)
+    (problem,) = caught.value.problems
+    assert (problem.source, problem.path) == (f"{file}:3", "attributes.1")
+    assert problem.message == "got 7, expected text (put it in quotes)"
