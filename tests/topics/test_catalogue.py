@@ -1,0 +1,97 @@
+import pytest
+
+from topics.catalogue import HOUR_MS, TOPICS, Layout, catalogue, topic_name
+from topics.spec import TopicSpec
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def by_topic():
+    layout = Layout(
+        "podium",
+        "ads",
+        shards=3,
+        events_partitions=5,
+        partials_partitions=7,
+        matches_partitions=11,
+        events_retention_ms=13,
+        matches_retention_ms=17,
+        frames_retention_ms=19,
+        dead_letters_retention_ms=23,
+        compaction_lag_ms=29,
+        unsubscriptions_retention_ms=31,
+    )
+    return {spec.name.removeprefix("podium.ads."): spec for spec in catalogue(layout)}
+
+
+def test_every_topic_of_a_collection_is_in_the_catalogue_once(by_topic):
+    assert tuple(by_topic) == TOPICS
+
+
+def test_topics_divided_by_shard_have_a_partition_a_shard(by_topic):
+    assert {topic: spec.partitions for topic, spec in by_topic.items()} == {
+        "subscriptions": 3,
+        "events": 5,
+        "frames": 3,
+        "partials": 7,
+        "matches": 11,
+        "subscriptions.dlq": 1,
+        "events.dlq": 1,
+    }
+    assert [topic for topic, spec in by_topic.items() if spec.placed_by_key] == [
+        "subscriptions",
+        "frames",
+    ]
+
+
+def test_only_subscriptions_are_compacted(by_topic):
+    assert by_topic["subscriptions"].config == {
+        "cleanup.policy": "compact",
+        "min.compaction.lag.ms": "29",
+        "delete.retention.ms": "31",
+        "max.message.bytes": str(4 * MIB),
+    }
+    others = [spec for topic, spec in by_topic.items() if topic != "subscriptions"]
+    assert {spec.config["cleanup.policy"] for spec in others} == {"delete"}
+
+
+def test_each_topic_keeps_records_as_long_as_it_was_told(by_topic):
+    kept = {topic: spec.config.get("retention.ms") for topic, spec in by_topic.items()}
+    assert kept == {
+        "subscriptions": None,
+        "events": "13",
+        "frames": "19",
+        "partials": "19",
+        "matches": "17",
+        "subscriptions.dlq": "23",
+        "events.dlq": "23",
+    }
+
+
+def test_a_dead_letter_has_room_for_the_record_and_its_error(by_topic):
+    largest = {topic: int(spec.config["max.message.bytes"]) for topic, spec in by_topic.items()}
+    assert largest["events.dlq"] > largest["events"] == 4 * MIB
+    assert largest["subscriptions.dlq"] > largest["subscriptions"] == 4 * MIB
+    assert largest["frames"] == largest["partials"] == largest["matches"] == 16 * MIB
+
+
+def test_the_defaults_are_a_day_of_events():
+    events = catalogue(Layout("podium", "ads"))[1]
+    assert events.config["retention.ms"] == str(24 * HOUR_MS)
+
+
+def test_an_unknown_topic_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"got topic 'matchs', expected one of subscriptions"):
+        topic_name("podium", "ads", "matchs")
+
+
+@pytest.mark.parametrize("prefix", ["po dium", "", "p" * 250])
+def test_a_name_that_kafka_would_refuse_is_refused(prefix):
+    with pytest.raises(ValueError, match="expected at most 249"):
+        topic_name(prefix, "ads!" if not prefix else "ads", "events")
+
+
+def test_a_topic_has_at_least_one_partition():
+    with pytest.raises(ValueError, match="x: got 0 partitions"):
+        TopicSpec("x", 0)

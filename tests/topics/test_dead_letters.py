@@ -1,0 +1,62 @@
+from topics.dead_letters import VERSION, DeadLetter
+
+ADDED = [
+    "podium-error",
+    "podium-error-field",
+    "podium-topic",
+    "podium-partition",
+    "podium-offset",
+    "podium-version",
+]
+
+
+def letter(**changes):
+    return DeadLetter(
+        topic="podium.ads.events",
+        partition=3,
+        offset=1042,
+        key=b"visitor-1",
+        value=b"{",
+        headers=[("trace", b"\xff\x00"), ("podium-k", b"x"), ("empty", b""), ("null", None)],
+        error="value: got bytes that are not JSON, expected …",
+        field="value",
+    )._replace(**changes)
+
+
+def test_the_source_says_where_the_record_lies():
+    assert letter().source == "podium.ads.events[3]@1042"
+
+
+def test_the_original_headers_come_first_and_unchanged():
+    headers = letter().annotated_headers()
+    assert headers[:4] == letter().headers
+    assert [name for name, _ in headers[4:]] == ADDED
+
+
+def test_the_added_headers_say_what_was_wrong_and_where():
+    added = dict(letter().annotated_headers()[4:])
+    assert added == {
+        "podium-error": "value: got bytes that are not JSON, expected …".encode(),
+        "podium-error-field": b"value",
+        "podium-topic": b"podium.ads.events",
+        "podium-partition": b"3",
+        "podium-offset": b"1042",
+        "podium-version": str(VERSION).encode(),
+    }
+
+
+def test_a_letter_without_headers_gets_only_ours():
+    assert [name for name, _ in letter(headers=()).annotated_headers()] == ADDED
+
+
+def test_a_letter_that_was_sent_again_keeps_the_earlier_reason_before_the_new_one():
+    first = letter(headers=[])
+    again = letter(headers=first.annotated_headers(), error="score: second", field="score")
+    reasons = [value for name, value in again.annotated_headers() if name == "podium-error-field"]
+    assert reasons == [b"value", b"score"]
+
+
+def test_making_the_headers_leaves_the_letter_alone():
+    given = letter()
+    given.annotated_headers()
+    assert given == letter()

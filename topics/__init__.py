@@ -1,0 +1,1 @@
+"""Contracts of the Kafka topics: their records, binary codecs, names and settings."""

@@ -1,0 +1,103 @@
+"""`events`: what happens, to be matched with the subscriptions.
+
+Key: any; it becomes the key of the match record.  Value: a flat JSON object of attributes, so
+that an existing topic can be matched as it is: fields that the collection does not name are
+ignored.  Headers: `podium-k` (how many matches), `podium-after` (a consistency token).
+
+    {"age": 28, "credit_score": {"value": 441, "weight": 0.3}, "page": "/home"}
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Meta, Struct
+
+from topics.bad_record import BadRecord, decode
+from topics.tokens import AFTER, parse_token
+
+K = "podium-k"
+EXPECTED = 'an object of attributes such as {"age": 28}'
+
+
+class Weighted(Struct, frozen=True, forbid_unknown_fields=True):
+    """A value with the weight that it carries in kinds that score by the event."""
+
+    value: float
+    weight: Annotated[float, Meta(ge=0)] = 1.0
+
+
+AttributeValue = float | Weighted | None
+"""A number, a weighted number, or null, which is the same as absent."""
+
+
+class Options(NamedTuple):
+    """What an event's headers ask for."""
+
+    k: int
+    after: Mapping[int, int]  # subscription offset to wait for, by shard
+
+
+class EventContract:
+    """Decodes events of one collection to rows of attribute values."""
+
+    def __init__(self, attributes: Sequence[str], k: int, max_k: int, shards: int) -> None:
+        self.attributes = tuple(attributes)
+        self.max_k, self.shards = max_k, shards
+        self._no_options = Options(k, {})
+        fields = [f"a{i}" for i in range(len(self.attributes))]
+        event = msgspec.defstruct(
+            "Event",
+            [(field, AttributeValue, math.nan) for field in fields],
+            rename=dict(zip(fields, self.attributes, strict=True)),
+        )
+        self._decoder = msgspec.json.Decoder(event)
+
+    def row(self, value: bytes | None) -> tuple:
+        """The attribute values of one event in order, NaN or None where absent."""
+        return msgspec.structs.astuple(decode(self._decoder, value, EXPECTED))
+
+    def matrix(self, rows: Sequence[tuple]) -> np.ndarray:
+        """f8[m, d] with NaN for an absent attribute."""
+        shape = (len(rows), len(self.attributes))
+        try:
+            return np.array(rows, np.float64).reshape(shape)
+        except TypeError:  # a weighted value is among them
+            plain = [[v.value if isinstance(v, Weighted) else v for v in row] for row in rows]
+            return np.array(plain, np.float64).reshape(shape)
+
+    def options(self, headers: Sequence[tuple[str, bytes | None]] | None) -> Options:
+        if not headers:
+            return self._no_options
+        k, after = self._no_options
+        for name, value in headers:
+            if name == K:
+                k = self._parse_k(_text(K, value))
+            elif name == AFTER:
+                after = self._parse_after(_text(AFTER, value))
+        return Options(k, after)
+
+    def _parse_k(self, text: str) -> int:
+        if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) > self.max_k:
+            raise BadRecord(K, f"got {text[:40]!r}, expected a whole number from 0 to {self.max_k}")
+        return int(text)
+
+    def _parse_after(self, text: str) -> Mapping[int, int]:
+        try:
+            after = parse_token(text)
+        except ValueError as error:
+            raise BadRecord(AFTER, str(error)) from None
+        if unknown := [shard for shard in after if shard >= self.shards]:
+            raise BadRecord(
+                AFTER, f"got shard {unknown[0]}, expected one of 0 to {self.shards - 1}"
+            )
+        return after
+
+
+def _text(name: str, value: bytes | None) -> str:
+    try:
+        return (value or b"").decode()
+    except UnicodeDecodeError:
+        raise BadRecord(name, f"got {value!r:.60}, expected text") from None

@@ -1,0 +1,92 @@
+"""`frames`: events of one `events` partition, packed in columns, on their way to one shard.
+
+Partition = shard.  Kept for a short while only: a frame can be made again from `events`.
+
+    PODF | version | shard u16, attributes u16, shards taking part u16, 0 u16,
+    partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64
+    offsets i64[m] | timestamps i64[m] | values f64[m, d] | ks i32[m] | key lengths i32[m]
+    taking part u16[s] | keys
+
+`(partition, epoch, first, last)` names the frame in every shard that takes part.  The epoch
+grows each time the partition is given to a router, so that an answer to a frame of a router
+that died half-way can be told from the answers to its successor's frames.
+"""
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from topics.keys import Keys
+from topics.packing import PREAMBLE, columns_at, join, open_header
+
+MAGIC, VERSION = b"PODF", 1
+_HEADER = struct.Struct("<HHHHIIQqqqq")
+
+
+class FrameName(NamedTuple):
+    partition: int  # of the events topic
+    epoch: int
+    first: int  # offsets of the first and the last event, in whatever shard
+    last: int
+
+
+class Frame(NamedTuple):
+    name: FrameName
+    shard: int
+    taking_part: np.ndarray  # u2[s]  the shards that have to answer
+    after: int  # answer only when the subscriptions up to this offset are in
+    offsets: np.ndarray  # i8[m]
+    timestamps: np.ndarray  # i8[m]  the events' own, in ms
+    values: np.ndarray  # f8[m, d]  NaN where the event lacks the attribute
+    ks: np.ndarray  # i4[m]
+    keys: Keys  # of the events
+
+
+def encode(frame: Frame) -> bytes:
+    events, attributes = frame.values.shape
+    header = _HEADER.pack(
+        frame.shard,
+        attributes,
+        len(frame.taking_part),
+        0,
+        frame.name.partition,
+        events,
+        frame.keys.data.size,
+        frame.name.epoch,
+        frame.name.first,
+        frame.name.last,
+        frame.after,
+    )
+    columns = (frame.offsets, frame.timestamps, frame.values, frame.ks, *frame.keys)
+    return join(MAGIC, VERSION, header, [*columns[:-1], frame.taking_part, columns[-1]])
+
+
+def decode(data: bytes) -> Frame:
+    shard, attributes, taking, _, partition, events, key_bytes, epoch, first, last, after = (
+        open_header(data, MAGIC, VERSION, _HEADER)
+    )
+    offsets, timestamps, values, ks, key_lengths, taking_part, keys = columns_at(
+        data,
+        PREAMBLE.size + _HEADER.size,
+        [
+            ("<i8", events),
+            ("<i8", events),
+            ("<f8", events * attributes),
+            ("<i4", events),
+            ("<i4", events),
+            ("<u2", taking),
+            ("u1", key_bytes),
+        ],
+    )
+    return Frame(
+        FrameName(partition, epoch, first, last),
+        shard,
+        taking_part,
+        after,
+        offsets,
+        timestamps,
+        values.reshape(events, attributes),
+        ks,
+        Keys(key_lengths, keys),
+    )

@@ -1,0 +1,51 @@
+"""Numpy columns behind a fixed header: the shape shared by frames and partials.
+
+    magic 4s | version u16 | 0 u16 | header fields | column | column | … | bytes | bytes | …
+
+Little-endian.  The header's size is a multiple of 8 and columns go from wide items to narrow
+ones, so that every column is aligned and decoding makes views, not copies.  How long each
+column is follows from the header's counts.
+"""
+
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+PREAMBLE = struct.Struct("<4sHH")
+
+
+class CodecError(ValueError):
+    """The bytes are not what this version reads; the text says what was got and expected."""
+
+
+def join(magic: bytes, version: int, header: bytes, columns: Sequence[np.ndarray]) -> bytes:
+    parts: list[bytes | memoryview] = [PREAMBLE.pack(magic, version, 0), header]
+    parts.extend(np.ascontiguousarray(column).data.cast("B") for column in columns if column.size)
+    return b"".join(parts)
+
+
+def open_header(data: bytes, magic: bytes, version: int, header: struct.Struct) -> tuple:
+    if len(data) < PREAMBLE.size + header.size:
+        raise CodecError(
+            f"got {len(data)} bytes, expected a header of {PREAMBLE.size + header.size}"
+        )
+    got_magic, got_version, _ = PREAMBLE.unpack_from(data)
+    if got_magic != magic:
+        raise CodecError(f"got magic {got_magic!r}, expected {magic!r}")
+    if got_version != version:
+        raise CodecError(f"got version {got_version}, expected {version}")
+    return header.unpack_from(data, PREAMBLE.size)
+
+
+def columns_at(data: bytes, start: int, layout: Sequence[tuple[str, int]]) -> list[np.ndarray]:
+    """Views of consecutive columns given as (dtype, length); the data must end with them."""
+    columns = []
+    for dtype, length in layout:
+        if start + length * np.dtype(dtype).itemsize > len(data):
+            raise CodecError(f"got {len(data)} bytes, expected more: a column of {length} is cut")
+        columns.append(np.frombuffer(data, dtype, length, start))
+        start += columns[-1].nbytes
+    if start != len(data):
+        raise CodecError(f"got {len(data)} bytes, expected {start}")
+    return columns

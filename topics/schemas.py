@@ -1,0 +1,61 @@
+"""JSON Schemas of what other people write to and read from the topics."""
+
+from typing import Any
+
+import msgspec
+
+from topics.events import AttributeValue
+from topics.matches import MatchRecord
+from topics.subscriptions import RankedSubscription
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def all_schemas() -> dict[str, dict[str, Any]]:
+    """Schema by file name, as `podium schemas` writes them."""
+    return {
+        "subscriptions.ranked.json": _schema(RankedSubscription, "A subscription of kind ranked"),
+        "events.json": _event_schema(),
+        "matches.json": _schema(MatchRecord, "The best subscriptions of one event"),
+        "dead_letter_headers.json": _dead_letter_schema(),
+    }
+
+
+def _schema(contract: Any, title: str) -> dict[str, Any]:
+    return {"$schema": _DIALECT, "title": title, **msgspec.json.schema(contract)}
+
+
+def _event_schema() -> dict[str, Any]:
+    """Attributes are numbers; which ones there are, the collection says."""
+    (value,), definitions = msgspec.json.schema_components([AttributeValue])
+    return {
+        "$schema": _DIALECT,
+        "title": "An event: a flat object of attributes",
+        "description": "Fields that the collection does not name may hold anything.",
+        "type": "object",
+        "examples": [{"age": 28, "credit_score": {"value": 441, "weight": 0.3}}],
+        "$defs": {
+            "attribute": value,
+            **dict(definitions.items()),
+        },
+    }
+
+
+def _dead_letter_schema() -> dict[str, Any]:
+    headers = {
+        "podium-error": "what was got and what was expected",
+        "podium-error-field": "path of the field at fault; `key` or `value` for the whole",
+        "podium-topic": "topic that the record was read from",
+        "podium-partition": "its partition, decimal",
+        "podium-offset": "its offset, decimal",
+        "podium-version": "version of this set of headers, decimal",
+    }
+    return {
+        "$schema": _DIALECT,
+        "title": "Headers of a dead letter; key, value and other headers are the original's",
+        "type": "object",
+        "properties": {
+            name: {"type": "string", "description": text} for name, text in headers.items()
+        },
+        "required": list(headers),
+    }
