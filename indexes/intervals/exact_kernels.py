@@ -1,0 +1,206 @@
+"""Exact matching of events over several attributes: choosing a plan, walking, scanning.
+
+Boxes and events are written as in `exact_boxes`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from indexes.intervals.ir_cursor import new_cursors, open_cursors, pop_cursor, seek
+from indexes.intervals.ir_layout import LIVE_NODES, NIL, VISITED, inner
+from indexes.intervals.page_kernels import code_of
+
+SCAN = -1  # the plan that reads subscriptions in rank order
+
+# Nanoseconds, measured; only their ratios matter.
+_COST_OF_OPENING = 300.0
+_COST_OF_WALKING = 50.0  # one candidate out of an IR-tree
+_COST_OF_KEEPING = 1.0  # one hit moved aside for a better one
+_COST_OF_SCANNING = 0.35  # one subscription in rank order
+_LEAST_GIVEN_UP = 64  # candidates that are always worth reading
+
+
+class Sample(NamedTuple):
+    """The ends of some subscriptions' intervals, each attribute's in ascending order."""
+
+    lows: np.ndarray  # f8[d, s]
+    highs: np.ndarray  # f8[d, s]
+
+
+@inner
+def _below(values, bound):
+    """How many of the ascending values are < bound."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def _share(lows, highs, lower, upper):
+    """Estimate which part of the subscriptions an event meets in one attribute."""
+    size = len(lows)
+    beyond = size - _below(lows, np.nextafter(upper, np.inf))
+    met = size - beyond - (_below(highs, lower) if lower <= upper else 0)
+    return (met + 0.5) / (size + 1.0)
+
+
+@njit(cache=True)
+def choose_plans(sample, events, subscriptions, k):
+    """For each event, the attribute whose IR-tree to walk, or SCAN, whichever reads less.
+
+    Attributes are taken as independent; a walk that finds this wrong gives up (see `walk`).
+    """
+    attributes = events.lowers.shape[1]
+    plans = np.zeros(len(events.lowers), np.int64)
+    shares = np.empty(attributes)
+    for event in range(len(plans)):
+        together = 1.0
+        for j in range(attributes):
+            lower, upper = events.lowers[event, j], events.uppers[event, j]
+            shares[j] = _share(sample.lows[j], sample.highs[j], lower, upper)
+            together *= shares[j]
+        plans[event] = SCAN
+        read = min(subscriptions, k / together)
+        least, hits = read * _COST_OF_SCANNING, read * together
+        for j in range(attributes):
+            cost = _COST_OF_OPENING + read * shares[j] * _COST_OF_WALKING
+            cost += hits * hits * _COST_OF_KEEPING
+            if cost < least:
+                plans[event], least = j, cost
+    return plans
+
+
+@inner
+def _meets(lows, highs, row, lowers, uppers, event):
+    for j in range(lows.shape[1]):
+        if not (lows[row, j] <= uppers[event, j] and highs[row, j] >= lowers[event, j]):
+            return False
+    return True
+
+
+@inner
+def _keep(ids, scores, found, id, score):
+    """Put a hit in its place among the best; with a full row the worst one drops out."""
+    i = min(found, len(ids) - 1)
+    while i > 0 and (score > scores[i - 1] or (score == scores[i - 1] and id < ids[i - 1])):
+        ids[i], scores[i] = ids[i - 1], scores[i - 1]
+        i -= 1
+    ids[i], scores[i] = id, score
+    return min(found + 1, len(ids))
+
+
+@inner
+def _walk_node(t, rows, boxes, events, event, attribute, root, ids, scores, found, most):
+    """Offer the rows of one node's R-tree in rank order until they are no better than the k-th.
+
+    Returns how many hits there are and how many candidates were read; more than `most` means
+    that the rest was not.
+    """
+    refs, low, high, filled, level, up = t.refs, t.lows, t.highs, t.filled, t.level, t.up
+    lows, highs, lowers, uppers = boxes.lows, boxes.highs, events.lowers, events.uppers
+    lower, upper = lowers[event, attribute], uppers[event, attribute]
+    last, block, pos, read, visited = len(ids) - 1, root, -1, 0, 0
+    while True:
+        block, pos, looked_at = seek(
+            refs, low, high, filled, level, up, block, pos + 1, lower, upper
+        )
+        visited += looked_at
+        if block == NIL:
+            break
+        row = refs[block, pos]
+        id, score = rows.ids[row], rows.scores[row]
+        if found > last and (score < scores[last] or (score == scores[last] and id > ids[last])):
+            break
+        read += 1
+        if read > most:
+            break
+        if _meets(lows, highs, row, lowers, uppers, event):
+            found = _keep(ids, scores, found, id, score)
+    t.state[VISITED] += visited
+    return found, read
+
+
+@njit(cache=True)
+def walk(t, rows, boxes, events, chosen, attribute, table):
+    """Answer the chosen events by walking one attribute's tree; return which were given up.
+
+    The node with the best row comes first, and a node is left as soon as it cannot better the
+    k-th hit.  A walk is given up when it has cost as much as a whole scan, which bounds the loss.
+    """
+    most = max(_LEAST_GIVEN_UP, int(len(boxes.lows) * _COST_OF_SCANNING / _COST_OF_WALKING))
+    given_up = np.zeros(len(chosen), np.bool_)
+    c = new_cursors(t.state[LIVE_NODES])
+    for i in range(len(chosen)):
+        event, found, read = chosen[i], 0, 0
+        ids, scores = table.ids[event], table.scores[event]
+        open_cursors(t, rows, c, events.lowers[event, attribute], events.uppers[event, attribute])
+        while c.size[0] > 0 and read <= most:
+            if found == len(ids) and c.score[0] < scores[found - 1]:
+                break
+            root = pop_cursor(c)
+            found, more = _walk_node(
+                t, rows, boxes, events, event, attribute, root, ids, scores, found, most - read
+            )
+            read += more
+        given_up[i] = read > most
+        table.counts[event] = found
+    return given_up
+
+
+@inner
+def _encode_event(bounds, lowers, uppers, event, codes):
+    """The least code of a high end and the greatest of a low end that may be met."""
+    for j in range(len(bounds)):
+        missing = lowers[event, j] > uppers[event, j]
+        codes[2 * j] = 0 if missing else code_of(bounds, j, uppers[event, j])
+        codes[2 * j + 1] = 255 if missing else code_of(bounds, j, lowers[event, j])
+
+
+@inner
+def _sieve(codes, page, event, maybe):
+    """Set `maybe` where the codes of a page do not exclude a match; vector instructions."""
+    for j in range(codes.shape[1] // 2):
+        most, least = event[2 * j], event[2 * j + 1]
+        lows, highs = codes[page, 2 * j], codes[page, 2 * j + 1]
+        for i in range(len(maybe)):
+            met = np.uint8((lows[i] <= most) & (highs[i] >= least))
+            maybe[i] = met if j == 0 else maybe[i] & met
+
+
+@njit(cache=True)
+def scan(p, rows, boxes, events, chosen, k, table):
+    """Answer the chosen events by reading subscriptions in rank order; how many were read."""
+    lows, highs, lowers, uppers = boxes.lows, boxes.highs, events.lowers, events.uppers
+    refs, codes, filled, order, live = p.refs, p.codes, p.filled, p.order, p.live[0]
+    maybe = np.zeros(codes.shape[2], np.uint8)
+    eights = maybe.view(np.uint64)  # most pages have few candidates: skip eight at a time
+    event_codes = np.empty(codes.shape[1], np.uint8)
+    read = 0
+    for i in range(len(chosen)):
+        event, found, place = chosen[i], 0, 0
+        _encode_event(p.bounds, lowers, uppers, event, event_codes)
+        while found < k and place < live:
+            page = order[place]
+            place += 1
+            read += filled[page]
+            _sieve(codes, page, event_codes, maybe)
+            pos, stop = 0, filled[page]
+            while pos < stop and found < k:
+                if pos % 8 == 0 and eights[pos // 8] == 0:
+                    pos += 8
+                    continue
+                row = refs[page, pos]
+                if maybe[pos] and _meets(lows, highs, row, lowers, uppers, event):
+                    table.ids[event, found] = rows.ids[row]
+                    table.scores[event, found] = rows.scores[row]
+                    found += 1
+                pos += 1
+        table.counts[event] = found
+    return read

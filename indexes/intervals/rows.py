@@ -1,0 +1,116 @@
+"""Rows: the ids and scores that the trees of one index rank, found by id.
+
+A row keeps its number as long as its id is indexed, so trees refer to rows and nothing has to
+be looked up when their blocks split or merge.  A released row has id -2 - the next free row.
+"""
+
+import numpy as np
+from numba import njit
+
+from indexes.id_map import ABSENT, check_slots, empty_slots, find_many, link, link_many, unlink
+from indexes.intervals.ir_layout import NIL, Rows
+
+
+class RowTable:
+    def __init__(self) -> None:
+        self._clear(0)
+
+    def _clear(self, capacity: int) -> None:
+        self.keys = Rows(np.empty(capacity, np.int64), np.empty(capacity))
+        self._slots = empty_slots(capacity)
+        self._state = np.array([NIL, 0, 0])  # first free row, rows ever used, live rows
+
+    def __len__(self) -> int:
+        return int(self._state[2])
+
+    @property
+    def capacity(self) -> int:
+        return len(self.keys.ids)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in (*self.keys, self._slots, self._state))
+
+    def live(self) -> np.ndarray:
+        """The rows in use, ascending."""
+        return np.flatnonzero(self.keys.ids[: self._state[1]] >= 0).astype(np.int32)
+
+    def find(self, ids: np.ndarray) -> np.ndarray:
+        """The row of each id; one that is not indexed: `KeyError`."""
+        rows = find_many(self._slots, self.keys.ids, ids)
+        unknown = rows == ABSENT
+        if unknown.any():
+            raise KeyError(f"id {ids[unknown][0]} is not indexed; an indexed id was expected")
+        return rows
+
+    def require_new(self, ids: np.ndarray) -> None:
+        known = find_many(self._slots, self.keys.ids, ids) != ABSENT
+        if known.any():
+            raise KeyError(f"id {ids[known][0]} is already indexed; delete it first")
+
+    def reserve(self, more: int) -> None:
+        """Make room for that many further rows."""
+        needed = len(self) + more
+        if needed > self.capacity:
+            grown = max(needed, self.capacity + self.capacity // 8 + 8)
+            keys = Rows(np.empty(grown, np.int64), np.empty(grown))
+            for old, new in zip(self.keys, keys, strict=True):
+                new[: len(old)] = old
+            self.keys = keys
+        if 5 * needed > 4 * len(self._slots):
+            self._slots = empty_slots(needed + needed // 2)
+            link_many(self._slots, self.keys.ids, self.live())
+
+    def take(self, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Rows for new ids; there must be room."""
+        rows = np.empty(len(ids), np.int32)
+        _take(self.keys, self._slots, self._state, ids, scores, rows)
+        return rows
+
+    def release(self, rows: np.ndarray) -> None:
+        _release(self.keys, self._slots, self._state, rows)
+
+    def refill(self, ids: np.ndarray, scores: np.ndarray) -> None:
+        """Start anew with rows 0..n-1, in this order, and no room to spare."""
+        self._clear(len(ids))
+        self.take(ids, scores)
+
+    def check(self) -> None:
+        live = self.live()
+        assert len(live) == len(self)
+        check_slots(self._slots, self.keys.ids, live)
+        assert np.isfinite(self.keys.scores[live]).all()
+
+        # Every row ever used is live or chained from the first free one, exactly once.
+        free, row = set(), int(self._state[0])
+        while row != NIL:
+            assert row not in free
+            free.add(row)
+            row = -2 - int(self.keys.ids[row])
+        assert free == set(range(int(self._state[1]))) - set(live.tolist())
+
+
+@njit(cache=True)
+def _take(keys, slots, state, ids, scores, rows):
+    for i in range(len(ids)):
+        row = state[0]
+        if row != NIL:
+            state[0] = -2 - keys.ids[row]
+        else:
+            row = state[1]
+            state[1] += 1
+        keys.ids[row] = ids[i]
+        keys.scores[row] = scores[i]
+        link(slots, keys.ids, row)
+        rows[i] = row
+    state[2] += len(ids)
+
+
+@njit(cache=True)
+def _release(keys, slots, state, rows):
+    for i in range(len(rows)):
+        row = rows[i]
+        unlink(slots, keys.ids, keys.ids[row])
+        keys.ids[row] = -2 - state[0]
+        state[0] = row
+    state[2] -= len(rows)

@@ -1,0 +1,238 @@
+"""Slow, obviously correct answers: the definition that the suites compare with.
+
+Nothing of ours is imported here. Every answer is a filter over everything that is
+live and a sort; a hit is the pair `(id, score)`.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+INF = math.inf
+
+
+class Intervals:
+    """Scored closed intervals of one attribute.
+
+    >>> intervals = Intervals()
+    >>> intervals.insert(7, 0.0, 5.0, 1.0)
+    >>> intervals.insert(3, 5.0, INF, 1.0)
+    >>> intervals.insert(9, 5.0, 5.0, 2.0)
+    >>> intervals.top_k(5.0, 2)
+    [(9, 2.0), (3, 1.0)]
+    >>> intervals.top_k_between(-INF, 4.0, 10)
+    [(7, 1.0)]
+    """
+
+    def __init__(self) -> None:
+        self.live: dict[int, tuple[float, float, float]] = {}
+
+    def insert(self, id: int, low: float, high: float, score: float) -> None:
+        self.live[id] = (low, high, score)
+
+    def delete(self, id: int) -> None:
+        del self.live[id]
+
+    def update_score(self, id: int, score: float) -> None:
+        low, high, _ = self.live[id]
+        self.live[id] = (low, high, score)
+
+    def scan(self, value: float) -> list[tuple[int, float]]:
+        return self.top_k_between(value, value, len(self.live))
+
+    def top_k(self, value: float, k: int) -> list[tuple[int, float]]:
+        return self.scan(value)[:k]
+
+    def top_k_between(self, low: float, high: float, k: int) -> list[tuple[int, float]]:
+        """Closed intervals meet unless one ends before the other begins."""
+        met = [(id, s) for id, (lo, hi, s) in self.live.items() if lo <= high and low <= hi]
+        return best_first(met)[:k]
+
+
+class ExactMatches:
+    """Subscriptions over several attributes; all their intervals must hold.
+
+    >>> matches = ExactMatches()
+    >>> matches.insert(1, {"age": (20, 35), "visits": (3, INF)}, 7.5)
+    >>> matches.insert(2, {}, 1.0)
+    >>> matches.top_k({"age": 35, "visits": 3}, 5)
+    [(1, 7.5), (2, 1.0)]
+    >>> matches.top_k({"age": 35}, 5)
+    [(2, 1.0)]
+    """
+
+    def __init__(self) -> None:
+        self.live: dict[int, tuple[dict[str, tuple[float, float]], float]] = {}
+
+    def insert(self, id: int, intervals: Mapping[str, tuple[float, float]], score: float) -> None:
+        self.live[id] = (dict(intervals), score)
+
+    def delete(self, id: int) -> None:
+        del self.live[id]
+
+    def top_k(self, event: Mapping[str, float], k: int) -> list[tuple[int, float]]:
+        met = [(id, s) for id, (intervals, s) in self.live.items() if all_hold(intervals, event)]
+        return best_first(met)[:k]
+
+
+def best_first(hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+
+
+def all_hold(intervals: Mapping[str, tuple[float, float]], event: Mapping[str, float]) -> bool:
+    """An event without a constrained attribute does not match."""
+    return all(a in event and low <= event[a] <= high for a, (low, high) in intervals.items())
+
+
+Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
+
+
+class Refusal(NamedTuple):
+    shard: int
+    offset: int
+    reason: str
+
+
+class RankedCollection:
+    """A collection of kind `ranked`, from the raw records of its `subscriptions` topic.
+
+    `records[shard]` are one partition's records in offset order. A bad record changes
+    nothing and is listed in `refused`.
+
+    >>> collection = RankedCollection(["age"], [[
+    ...     (0, b"a", b'{"where": {"age": [20, null]}, "score": 2}'),
+    ...     (1, b"b", b'{"where": {"age": {"gt": 20}}, "score": 2}'),
+    ...     (2, b"c", b'{"where": {}, "score": 1}'),
+    ...     (3, b"a", b'{"where": {"age": [9, 1]}, "score": 5}'),
+    ...     (4, b"b", None)]])
+    >>> collection.top_k({"age": 20}, 10, as_of=[4])
+    [('a', 2.0), ('c', 1.0)]
+    >>> collection.top_k({"age": {"value": 21, "weight": 0.3}}, 2, as_of=[3])
+    [('a', 2.0), ('b', 2.0)]
+    >>> collection.top_k({"age": None}, 10, as_of=[1])
+    []
+    >>> collection.refused
+    [Refusal(shard=0, offset=3, reason='where.age: 9.0 > 1.0')]
+    """
+
+    def __init__(self, attributes: Sequence[str], records: Sequence[Sequence[Record]]) -> None:
+        self.attributes = attributes
+        self.refused: list[Refusal] = []
+        self._changes: list[list[tuple[int, str, Any]]] = []
+        for shard, partition in enumerate(records):
+            self._changes.append([])
+            for offset, key, value in partition:
+                try:
+                    name = subscription_id(key, shard, len(records))
+                    parsed = None if value is None else subscription(value, attributes)
+                except ValueError as bad:
+                    self.refused.append(Refusal(shard, offset, str(bad)))
+                else:
+                    self._changes[shard].append((offset, name, parsed))
+
+    def top_k(
+        self, event: Mapping[str, Any], k: int, as_of: Sequence[int]
+    ) -> list[tuple[str, float]]:
+        """`as_of[shard]` is the last offset that counts there, -1 for none of them."""
+        assert len(as_of) == len(self._changes), f"{as_of} does not name every shard"
+        values = event_values(event, self.attributes)
+        found = []
+        for shard, last in enumerate(as_of):
+            live: dict[str, Any] = {}
+            for offset, name, parsed in self._changes[shard]:
+                if offset <= last:
+                    live[name] = (offset, parsed)
+            for name, (offset, parsed) in live.items():
+                if parsed is not None and all_hold(parsed[0], values):
+                    found.append((-parsed[1], offset, shard, name))
+        return [(name, -negated) for negated, _, _, name in sorted(found)[:k]]
+
+
+def subscription_id(key: bytes | None, shard: int, shards: int) -> str:
+    if not key:
+        raise ValueError("key: empty")
+    if (murmur2(key) & 0x7FFFFFFF) % shards != shard:
+        raise ValueError(f"key: {key!r} does not belong on partition {shard} of {shards}")
+    return key.decode()
+
+
+def subscription(value: bytes, attributes: Sequence[str]) -> tuple[dict[str, Any], float]:
+    try:
+        document = json.loads(value.decode(), parse_constant=refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(document, dict) or document.keys() != {"where", "score"}:
+        raise ValueError("expected an object with the fields where and score, and no other")
+    where = document["where"]
+    if not isinstance(where, dict) or not where.keys() <= set(attributes):
+        raise ValueError(f"where: expected an object with attributes among {list(attributes)}")
+    intervals = {name: interval(given, f"where.{name}") for name, given in where.items()}
+    return intervals, number(document["score"], "score")
+
+
+def interval(given: Any, field: str) -> tuple[float, float]:
+    """The closed interval of `[low, high]` or of `{"ge", "gt", "le", "lt"}`; all ends hold."""
+    if isinstance(given, list) and len(given) == 2:
+        ends = {"ge": given[0], "le": given[1]}
+    elif isinstance(given, dict) and given.keys() <= {"ge", "gt", "le", "lt"}:
+        ends = given
+    else:
+        raise ValueError(f"{field}: expected [low, high] or an object of ge, gt, le, lt")
+    at = {end: number(v, f"{field}.{end}") for end, v in ends.items() if v is not None}
+    low, high = at.get("ge", -INF), at.get("le", INF)
+    if "gt" in at:
+        low = max(low, math.nextafter(at["gt"], INF))
+    if "lt" in at:
+        high = min(high, math.nextafter(at["lt"], -INF))
+    if low > high:
+        raise ValueError(f"{field}: {low} > {high}")
+    return low, high
+
+
+def event_values(event: Mapping[str, Any], attributes: Sequence[str]) -> dict[str, float]:
+    """The numbers that count: null is missing, a weighted value is its value."""
+    values = {}
+    for name in attributes:
+        given = event.get(name)
+        if isinstance(given, dict):
+            if not {"value"} <= given.keys() <= {"value", "weight"}:
+                raise ValueError(f"{name}: expected the fields value and weight")
+            if number(given.get("weight", 1.0), f"{name}.weight") < 0:
+                raise ValueError(f"{name}.weight: below zero")
+            values[name] = number(given["value"], f"{name}.value")
+        elif given is not None:
+            values[name] = number(given, name)
+    return values
+
+
+def number(value: Any, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{field}: got {value!r} when a number was expected")
+    if not abs(value) <= 1.7976931348623157e308:
+        raise ValueError(f"{field}: got {value!r} when a finite float64 was expected")
+    return float(value)
+
+
+def refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def murmur2(key: bytes) -> int:
+    """Kafka's partitioner hash (its Java client's `Utils.murmur2`), as an unsigned number.
+
+    >>> [murmur2(key) - 2**32 for key in (b"21", b"foobar", b"a-little-bit-long-string")]
+    [-973932308, -790332482, -985981536]
+    >>> murmur2(b"abc")
+    479470107
+    """
+    m, mask = 0x5BD1E995, 0xFFFFFFFF
+    h = 0x9747B28C ^ len(key)
+    whole = len(key) - len(key) % 4
+    for at in range(0, whole, 4):
+        word = int.from_bytes(key[at : at + 4], "little") * m & mask
+        h = (h * m & mask) ^ ((word ^ word >> 24) * m & mask)
+    if rest := key[whole:]:
+        h = (h ^ int.from_bytes(rest, "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return h ^ h >> 15
