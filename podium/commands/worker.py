@@ -1,0 +1,35 @@
+"""`podium worker router|matcher|merger`: one process of the fleet."""
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Role(enum.StrEnum):
+    router = "router"
+    matcher = "matcher"
+    merger = "merger"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(worker)
+
+
+def worker(
+    role: Annotated[Role, typer.Argument(help="what this process does")],
+    collection: Annotated[str, typer.Option(help="name or file of a collection")] = "ads",
+    config: Annotated[Path | None, typer.Option(help="settings file")] = None,
+    brokers: Annotated[str | None, typer.Option(help="host:port[,host:port…]")] = None,
+    http_port: Annotated[
+        int | None, typer.Option(help="of /livez, /readyz and /metrics; 0: any free one")
+    ] = None,
+) -> None:
+    """Run one worker of the fleet until it is told to stop."""
+    from configs.collection import load_collection
+    from configs.settings import load_settings
+    from workers.main import run_worker
+
+    settings = load_settings(config, {"kafka.brokers": brokers, "http.port": http_port})
+    raise typer.Exit(run_worker(role, settings, load_collection(collection, settings.collections)))

@@ -1,0 +1,1 @@
+"""The fleet: router, Faust matchers, merger."""

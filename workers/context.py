@@ -1,0 +1,106 @@
+"""What every worker has: settings, names, health, and the patience to wait for its broker."""
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from configs.collection import Collection
+from configs.kafka_client import kafka_client_config
+from configs.settings import Settings
+from workers.health import Health, Probe, serve
+from workers.names import Names
+
+log = logging.getLogger(__name__)
+
+BROKER = "broker"
+TOPICS = "topics"
+_REPLY_S = 5.0
+
+
+class Context(NamedTuple):
+    role: str
+    settings: Settings
+    collection: Collection
+    names: Names
+    health: Health
+    stopping: threading.Event
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """Options of confluent-kafka that reach the broker and log where we log."""
+        return {
+            **kafka_client_config(self.settings.kafka),
+            "logger": logging.getLogger("kafka"),
+            "error_cb": self._on_error,
+        }
+
+    def consumer(self, role: str, options: Mapping[str, Any] | None = None) -> Consumer:
+        """A consumer in the group of `role` that commits only when it is told to."""
+        return Consumer(
+            {
+                **self.client,
+                "group.id": self.names.group(role),
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                # Its default of 1000 costs two thirds of the throughput when there is a backlog.
+                "fetch.queue.backoff.ms": 5,
+                "fetch.wait.max.ms": 100,
+                **(options or {}),
+            }
+        )
+
+    def _on_error(self, error: KafkaError) -> None:
+        """librdkafka goes on trying by itself; the probe says when it is fine again."""
+        self.health.not_ready(BROKER, f"{error.str()}; trying again")
+
+
+def open_context(role: str, settings: Settings, collection: Collection) -> Context:
+    """Serve health from the first moment on, so that a worker can say what it waits for."""
+    names = Names.of(settings, collection)
+    health = Health([BROKER, TOPICS, role])
+    port = serve(health, settings.http.host, settings.http.port)
+    log.info("%s of %s: health on http://%s:%d", role, names.collection, settings.http.host, port)
+    context = Context(role, settings, collection, names, health, threading.Event())
+    Probe(health, BROKER, lambda: _ask_broker(context)).start()
+    return context
+
+
+def wait_for_topics(context: Context, topics: list[str]) -> bool:
+    """Wait until the topics exist; False if the worker is to stop before they do."""
+    wanted = {context.names.topic(topic) for topic in topics}
+    wait_s = 0.5
+    while not context.stopping.is_set():
+        try:
+            missing = (
+                wanted - AdminClient(context.client).list_topics(timeout=_REPLY_S).topics.keys()
+            )
+        except KafkaException as error:
+            context.health.not_ready(TOPICS, f"{_unreachable(context, error)}; trying again")
+        else:
+            if not missing:
+                context.health.ready(TOPICS)
+                return True
+            context.health.not_ready(
+                TOPICS,
+                f"missing {', '.join(sorted(missing))}; run"
+                f" `podium topics create --collection {context.collection.name}`; trying again",
+            )
+        context.health.beat()
+        context.stopping.wait(wait_s)
+        wait_s = min(2 * wait_s, 10.0)
+    return False
+
+
+def _ask_broker(context: Context) -> None:
+    try:
+        AdminClient(context.client).list_topics(context.names.topic("frames"), timeout=_REPLY_S)
+    except KafkaException as error:
+        raise ConnectionError(_unreachable(context, error)) from None
+
+
+def _unreachable(context: Context, error: KafkaException) -> str:
+    return f"no answer from {context.settings.kafka.brokers} ({error.args[0].str()})"

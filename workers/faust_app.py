@@ -1,0 +1,64 @@
+"""A Faust app set up the way this fleet needs it."""
+
+import ssl
+from typing import Any
+
+import faust
+
+from configs.settings import Kafka
+from workers.context import Context
+
+_MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+
+def create_app(context: Context) -> faust.App:
+    settings = context.settings
+    return faust.App(
+        context.names.group("matcher"),
+        broker=[f"kafka://{address}" for address in settings.kafka.brokers.split(",")],
+        broker_credentials=_credentials(settings.kafka),
+        # No tables: Kafka holds the state, the feed restores it.
+        store="memory://",
+        datadir=None,
+        autodiscover=False,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        processing_guarantee="at_least_once",
+        value_serializer="raw",
+        key_serializer="raw",
+        consumer_auto_offset_reset="earliest",
+        consumer_max_fetch_size=_MAX_RECORD_BYTES,
+        consumer_group_instance_id=settings.matcher.instance_id,
+        broker_session_timeout=settings.matcher.session_timeout_s,
+        broker_heartbeat_interval=settings.matcher.session_timeout_s / 4,
+        broker_commit_interval=1.0,
+        # A frame in hand may wait for a restore; it is answered by the shard's next owner instead.
+        stream_wait_empty=False,
+        producer_acks=-1,
+        # aiokafka's lz4 takes longer than answering the frame.
+        producer_compression_type=None,
+        producer_linger=0,
+        producer_max_request_size=_MAX_RECORD_BYTES,
+        web_enabled=False,
+    )
+
+
+def _credentials(kafka: Kafka) -> Any:
+    if kafka.security == "plaintext":
+        return None
+    context = _ssl_context(kafka) if kafka.security.endswith("ssl") else None
+    if kafka.security == "ssl":
+        return faust.SSLCredentials(context)
+    return faust.SASLCredentials(
+        username=kafka.username,
+        password=kafka.password.get_secret_value() if kafka.password else None,
+        ssl_context=context,
+        mechanism=kafka.sasl_mechanism,
+    )
+
+
+def _ssl_context(kafka: Kafka) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=kafka.ca_file)
+    if kafka.cert_file:
+        context.load_cert_chain(kafka.cert_file, kafka.key_file)
+    return context

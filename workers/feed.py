@@ -1,0 +1,173 @@
+"""The subscription feed: keeps one shard in step with its partition of `subscriptions`.
+
+One mechanism for restore and for life: read from where the shard stands to the end, then go on
+reading.  Records are read and parsed in a thread and applied on the worker's own loop, between
+frames, so the index needs no lock.
+
+The group's committed offset does not say where to start, the shard does.  It says up to where
+bad records are already in the dead-letter topic, so that a replay does not write them again.
+"""
+
+import asyncio
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from faust import Service
+
+from workers import metrics
+from workers.changes import Changes, read_changes
+from workers.context import Context
+from workers.outbox import Outbox
+from workers.shard import RankedShard
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 0.1
+_COMMIT_EVERY_S = 1.0
+_REPORT_EVERY_S = 2.0
+# Applied in one go while frames wait; small, so that they do not wait long.
+_LIVE_BATCH = 1000
+
+
+class ShardGone(Exception):
+    """The shard is with another worker now, and so are its frames."""
+
+
+class SubscriptionFeed(Service):
+    logger = logging.getLogger("mode.feed")  # what the service base class has to say
+
+    def __init__(self, context: Context, shard: RankedShard, outbox: Outbox) -> None:
+        super().__init__()
+        self.shard = shard
+        self.restored = asyncio.Event()
+        self._context, self._outbox = context, outbox
+        self._place = TopicPartition(context.names.topic("subscriptions"), shard.shard)
+        self._moved = asyncio.Condition()
+        self._end = 0  # of the partition, as last seen
+        self._letters_written = 0
+        self._committed_at = self._reported_at = time.monotonic()
+        # One thread: a confluent consumer is read by one thread at a time.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.shard}")
+
+    @property
+    def behind(self) -> int:
+        return max(0, self._end - self.shard.next_offset)
+
+    async def passed(self, offset: int) -> None:
+        """Wait until the shard is restored and has applied everything up to `offset`.
+
+        `ShardGone` if the feed stops before that.
+        """
+
+        def decided() -> bool:
+            there = self.restored.is_set() and self.shard.next_offset > offset
+            return there or self.should_stop
+
+        async with self._moved:
+            await self._moved.wait_for(decided)
+        if self.should_stop:
+            raise ShardGone(self.shard.shard)
+
+    async def on_stop(self) -> None:
+        async with self._moved:
+            self._moved.notify_all()
+
+    @Service.task
+    async def _follow(self) -> None:
+        loop = asyncio.get_running_loop()
+        consumer: Consumer = await loop.run_in_executor(self._thread, self._open)
+        try:
+            while not self.should_stop:
+                changes, end = await loop.run_in_executor(self._thread, self._read, consumer)
+                if self.should_stop:
+                    break
+                if changes:
+                    self.shard.apply(changes)
+                if end is not None:
+                    # Offsets that compaction or transactions took count as applied, too.
+                    self.shard.next_offset = max(self.shard.next_offset, end)
+                    self._finish_restore()
+                self._measure(changes)
+                async with self._moved:
+                    self._moved.notify_all()
+                await loop.run_in_executor(self._thread, self._commit_now_and_then, consumer)
+        finally:
+            await loop.run_in_executor(self._thread, consumer.close)
+            self._thread.shutdown(wait=False)
+
+    def _open(self) -> Consumer:
+        consumer = self._context.consumer("feed", {"enable.partition.eof": True})
+        while not self.should_stop:
+            try:
+                (committed,) = consumer.committed([self._place], timeout=5)
+                _, self._end = consumer.get_watermark_offsets(self._place, timeout=5)
+            except KafkaException as error:
+                log.warning("shard %d: %s; trying again", self.shard.shard, error.args[0].str())
+                time.sleep(1.0)
+            else:
+                self._letters_written = max(0, committed.offset)
+                break
+        start = TopicPartition(self._place.topic, self._place.partition, self.shard.next_offset)
+        consumer.assign([start])
+        return consumer
+
+    def _read(self, consumer: Consumer) -> tuple[Changes | None, int | None]:
+        """What the next records change, and the end of the partition if it was reached."""
+        most = _LIVE_BATCH if self.restored.is_set() else self._context.settings.matcher.feed_batch
+        records: list[Message] = []
+        end = None
+        for message in consumer.consume(most, _POLL_S):
+            error = message.error()
+            if error is None:
+                records.append(message)
+                end = None
+            elif error.code() == KafkaError._PARTITION_EOF:
+                end = message.offset()
+            else:
+                log.warning("shard %d: %s", self.shard.shard, error.str())
+        if not records:
+            return None, end
+        changes = read_changes(records, self.shard.contract, self._context.collection.shards)
+        self._write_letters(changes)
+        return changes, end
+
+    def _write_letters(self, changes: Changes) -> None:
+        new = [letter for letter in changes.letters if letter.offset >= self._letters_written]
+        for letter in new:
+            metrics.DEAD_LETTERS.labels(self._context.collection.name, "subscriptions").inc()
+            self._outbox.send_dead_letter(letter)
+        if new:
+            self._outbox.settle()
+
+    def _commit_now_and_then(self, consumer: Consumer) -> None:
+        position = self.shard.next_offset
+        if time.monotonic() - self._committed_at < _COMMIT_EVERY_S:
+            return
+        self._committed_at = time.monotonic()
+        try:
+            _, self._end = consumer.get_watermark_offsets(self._place, cached=True)
+            if position > self._letters_written:
+                place = TopicPartition(self._place.topic, self._place.partition, position)
+                consumer.commit(offsets=[place], asynchronous=False)
+                self._letters_written = position
+        except KafkaException as error:
+            log.warning("shard %d: not committed: %s", self.shard.shard, error.args[0].str())
+
+    def _finish_restore(self) -> None:
+        if not self.restored.is_set():
+            log.info("shard %d: restored, %d subscriptions", self.shard.shard, len(self.shard))
+            self.restored.set()
+
+    def _measure(self, changes: Changes | None) -> None:
+        labels = (self._context.collection.name, str(self.shard.shard))
+        if changes:
+            metrics.CHANGES.labels(*labels).inc(len(changes.keys) + len(changes.removed))
+            metrics.SUBSCRIPTIONS.labels(*labels).set(len(self.shard))
+            metrics.INDEX_BYTES.labels(*labels).set(self.shard.nbytes)
+        metrics.FEED_LAG.labels(*labels).set(self.behind)
+        if not self.restored.is_set() and time.monotonic() - self._reported_at > _REPORT_EVERY_S:
+            self._reported_at = time.monotonic()
+            share = self.shard.next_offset / max(1, self._end)
+            log.info("shard %d: restoring, %.0f %%", self.shard.shard, 100 * share)

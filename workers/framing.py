@@ -1,0 +1,141 @@
+"""From a batch of event records to frames: the router's decisions, without Kafka."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from confluent_kafka import Message
+
+from topics.bad_record import BadRecord, refuse_oversized
+from topics.dead_letters import DeadLetter
+from topics.events import EventContract, Options
+from topics.frames import Frame, FrameName
+from topics.keys import Keys
+
+# A shard answers with at most this many hits a record, which bounds the size of its answer: ids
+# of up to 256 bytes stay well below the topic's 16 MiB.
+MAX_HITS_PER_RECORD = 25_000
+MAX_KEY_BYTES_PER_RECORD = 4 * 1024 * 1024
+
+
+class Accepted(NamedTuple):
+    """Events of one partition that keep their contract, in offset order."""
+
+    messages: list[Message]
+    rows: list[tuple]
+    options: list[Options]
+
+    @property
+    def hits(self) -> int:
+        """How many a shard may answer with."""
+        return sum(options.k for options in self.options)
+
+    @property
+    def key_bytes(self) -> int:
+        return sum(len(message.key() or b"") for message in self.messages)
+
+    def only(self, rows: Sequence[int]) -> "Accepted":
+        return Accepted(
+            [self.messages[i] for i in rows],
+            [self.rows[i] for i in rows],
+            [self.options[i] for i in rows],
+        )
+
+
+class Reading(NamedTuple):
+    accepted: dict[int, Accepted]  # by partition of the events topic
+    letters: list[DeadLetter]
+
+
+def read_events(messages: Sequence[Message], contract: EventContract) -> Reading:
+    """Decode each record; one that breaks the contract becomes a dead letter."""
+    accepted: dict[int, Accepted] = defaultdict(lambda: Accepted([], [], []))
+    letters = []
+    for message in messages:
+        value = message.value()
+        try:
+            refuse_oversized(message.key(), value)
+            row = contract.row(value)
+            options = contract.options(message.headers())
+        except BadRecord as bad:
+            letters.append(dead_letter(message, bad))
+            continue
+        events = accepted[message.partition()]
+        events.messages.append(message)
+        events.rows.append(row)
+        events.options.append(options)
+    return Reading(dict(accepted), letters)
+
+
+def dead_letter(message: Message, bad: BadRecord) -> DeadLetter:
+    return DeadLetter(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        message.headers() or [],
+        str(bad),
+        bad.field,
+    )
+
+
+def cut(events: Accepted, most_events: int) -> Iterator[Accepted]:
+    """Runs of about equal length that keep the limits of a record."""
+    runs = -(-len(events.messages) // most_events)
+    even = -(-len(events.messages) // runs)
+    start = hits = key_bytes = 0
+    for i, (message, options) in enumerate(zip(events.messages, events.options, strict=True)):
+        hits += options.k
+        key_bytes += len(message.key() or b"")
+        if i > start and (i - start == even or _too_much(hits, key_bytes)):
+            yield events.only(range(start, i))
+            start, hits, key_bytes = i, options.k, len(message.key() or b"")
+    yield events.only(range(start, len(events.messages)))
+
+
+def bundles(runs: Iterable[Accepted], most_events: int) -> Iterator[list[Accepted]]:
+    """Runs that travel in one record: as many as its limits allow."""
+    together: list[Accepted] = []
+    events = hits = key_bytes = 0
+    for run in runs:
+        run_hits, run_key_bytes = run.hits, run.key_bytes
+        events, hits = events + len(run.messages), hits + run_hits
+        key_bytes += run_key_bytes
+        if together and (events > most_events or _too_much(hits, key_bytes)):
+            yield together
+            together = []
+            events, hits, key_bytes = len(run.messages), run_hits, run_key_bytes
+        together.append(run)
+    if together:
+        yield together
+
+
+def _too_much(hits: int, key_bytes: int) -> bool:
+    return hits > MAX_HITS_PER_RECORD or key_bytes > MAX_KEY_BYTES_PER_RECORD
+
+
+def frames(events: Accepted, contract: EventContract, epoch: int) -> Iterator[Frame]:
+    """The same events for every shard; each waits for its own part of `podium-after`."""
+    offsets = np.array([message.offset() for message in events.messages], np.int64)
+    name = FrameName(events.messages[0].partition(), epoch, int(offsets[0]), int(offsets[-1]))
+    timestamps = np.array([message.timestamp()[1] for message in events.messages], np.int64)
+    values = contract.matrix(events.rows)
+    ks = np.array([options.k for options in events.options], np.int32)
+    keys = Keys.pack([message.key() for message in events.messages])
+    shards = np.arange(contract.shards, dtype=np.uint16)
+    tokens = [options.after for options in events.options if options.after]
+    for shard in range(contract.shards):
+        after = max((token.get(shard, -1) for token in tokens), default=-1)
+        yield Frame(name, shard, shards, after, offsets, timestamps, values, ks, keys)
+
+
+def linger_s(events_per_s: float, least_ms: float, most_ms: float) -> float:
+    """How long to gather events into one batch: the longer, the more of them come.
+
+    A record costs a matcher about as much as hundreds of events, so under load records must be
+    large, about a hundred a second; with little load each event may have its own, and waiting
+    would only add to the latency.
+    """
+    return min(max(events_per_s * 0.02, least_ms), most_ms) / 1e3

@@ -1,0 +1,104 @@
+"""Starting a worker process of any role."""
+
+import logging
+import signal
+import sys
+from collections.abc import Callable
+
+import redis
+
+from configs.collection import Collection
+from configs.settings import Settings
+from workers.context import Context, open_context, wait_for_topics
+from workers.health import Probe
+
+log = logging.getLogger(__name__)
+
+KINDS = ("ranked",)
+
+
+def run_worker(role: str, settings: Settings, collection: Collection) -> int:
+    """Run until TERM or Ctrl-C; the exit code of the process."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    for chatty in ("faust", "mode", "aiokafka", "asyncio"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    if collection.kind not in KINDS:
+        log.error(
+            "collection %s: got kind %s, expected one of %s",
+            collection.name,
+            collection.kind,
+            ", ".join(KINDS),
+        )
+        return 2
+    context = open_context(role, settings, collection)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: context.stopping.set())
+    try:
+        from workers.warm_up import warm_up  # numba takes seconds to import: health is up first
+
+        warm_up(collection)
+        return ROLES[role](context)
+    except Exception:
+        log.exception("%s stops; what it has not committed will be done again", role)
+        return 1
+
+
+def _router(context: Context) -> int:
+    from workers import router
+
+    router.run(context)
+    return 0
+
+
+def _merger(context: Context) -> int:
+    from workers import merger
+
+    merger.run(context)
+    return 0
+
+
+def _matcher(context: Context) -> int:
+    import faust
+
+    from workers import matcher
+
+    context.health.not_ready(matcher.SHARDS, "not assigned yet")
+    Probe(context.health, "redis", lambda: _ask_redis(context.settings)).start()
+    if not wait_for_topics(
+        context, ["frames", "partials", "subscriptions", "subscriptions.dlq", "events.dlq"]
+    ):
+        return 0
+    app = matcher.build(context)
+    worker = faust.Worker(
+        app, quiet=True, loglevel="WARN", override_logging=False, redirect_stdouts=False
+    )
+    worker.spinner = None  # it writes terminal codes into log files
+    context.health.ready("matcher")
+    try:
+        worker.execute_from_commandline()
+    except SystemExit as exit:
+        return int(exit.code or 0)
+    return 0
+
+
+def _ask_redis(settings: Settings) -> None:
+    timeout_s = settings.redis.timeout_s
+    url = settings.redis.url.get_secret_value()
+    client = redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
+    try:
+        client.ping()
+    except redis.RedisError as error:
+        raise ConnectionError(f"no answer from {settings.redis.url} ({error})") from None
+    finally:
+        client.close()
+
+
+ROLES: dict[str, Callable[[Context], int]] = {
+    "router": _router,
+    "matcher": _matcher,
+    "merger": _merger,
+}

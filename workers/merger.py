@@ -1,0 +1,117 @@
+"""The merger: `partials` in, one match record an event out.
+
+Offsets are committed after the match records are acknowledged, and never beyond the first answer
+of a frame that is not complete yet.
+"""
+
+import time
+
+from confluent_kafka import Message, TopicPartition
+
+from topics import matches, partials
+from topics.bad_record import BadRecord
+from topics.packing import CodecError, unbundle
+from topics.tokens import AS_OF, format_token
+from workers import metrics
+from workers.context import Context, wait_for_topics
+from workers.framing import dead_letter
+from workers.merging import Assembly, MergedFrame
+from workers.outbox import Outbox
+from workers.reading import GroupReader
+
+_COMMIT_EVERY_S = 1.0
+
+
+class Merger:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._events = context.names.topic("events")
+        self._matches = context.names.topic("matches")
+        self._outbox = Outbox(context.client, **{"compression.type": "lz4"})
+        self._assembly = Assembly()
+        self._following: dict[int, int] = {}  # next offset to read, by partition
+        self._committed: dict[int, int] = {}
+        self._reader = GroupReader(context, "merger", context.names.topic("partials"), self)
+
+    def run(self) -> None:
+        committed_at = time.monotonic()
+        self._context.health.ready("merger")
+        try:
+            while not self._context.stopping.is_set():
+                self._context.health.beat()
+                for message in self._reader.read(
+                    self._context.settings.merger.poll_partials, _none
+                ):
+                    self._following[message.partition()] = message.offset() + 1
+                    for merged in self._take(message):
+                        self._write(merged)
+                self._outbox.poll()
+                if time.monotonic() - committed_at > _COMMIT_EVERY_S:
+                    self._commit()
+                    committed_at = time.monotonic()
+            self._commit()
+        finally:
+            self._reader.close()
+
+    def on_assigned(self, places: list[TopicPartition]) -> None:
+        """Nothing to prepare: half-answered frames are read again from the committed offset."""
+
+    def on_revoked(self, partitions: list[int]) -> None:
+        self._commit()
+
+    def on_gone(self, partitions: list[int]) -> None:
+        for partition in partitions:
+            self._assembly.forget(partition, self._context.collection.partitions.partials)
+            self._following.pop(partition, None)
+            self._committed.pop(partition, None)
+
+    def _take(self, message: Message) -> list[MergedFrame]:
+        """The frames that these answers complete."""
+        try:
+            answers = [partials.decode(part) for part in unbundle(message.value() or b"")]
+        except CodecError as error:
+            # Internal records are not anybody's input: this is another version, or damage.
+            letter = dead_letter(message, BadRecord("value", str(error)))
+            self._outbox.send_dead_letter(letter, to=self._context.names.topic("events.dlq"))
+            metrics.DEAD_LETTERS.labels(self._context.collection.name, "partials").inc()
+            return []
+        source, place = message.partition(), message.offset()
+        added = [self._assembly.add(partial, source, place) for partial in answers]
+        return [merged for merged in added if merged]
+
+    def _write(self, merged: MergedFrame) -> None:
+        collection = self._context.collection
+        headers = [(AS_OF, format_token(merged.as_of).encode())]
+        values = matches.encode_many(self._events, merged.partition, merged.offsets, merged.hits)
+        written = 0
+        for key, value, count in zip(merged.keys, values, merged.hits.counts.tolist(), strict=True):
+            if count or collection.emit_empty:
+                self._outbox.send(self._matches, value, key=key, headers=headers)
+                written += 1
+        metrics.MATCHES.labels(collection.name).inc(written)
+        # One observation a frame, of its oldest event: the slowest of them.
+        waited_s = time.time() - merged.timestamps.min() / 1e3
+        metrics.END_TO_END_SECONDS.labels(collection.name).observe(waited_s)
+
+    def _commit(self) -> None:
+        self._outbox.settle()
+        name = self._context.collection.name
+        metrics.PENDING_FRAMES.labels(name).set(self._assembly.frames)
+        metrics.PENDING_BYTES.labels(name).set(self._assembly.nbytes)
+        metrics.ORPHANED_FRAMES.labels(name).inc(self._assembly.orphaned)
+        self._assembly.orphaned = 0
+        safe = {
+            partition: self._assembly.safe_place(partition, following)
+            for partition, following in self._following.items()
+        }
+        if safe != self._committed and self._reader.commit(safe):
+            self._committed = safe
+
+
+def _none() -> float:
+    return 0.0
+
+
+def run(context: Context) -> None:
+    if wait_for_topics(context, ["partials", "matches", "events.dlq"]):
+        Merger(context).run()

@@ -1,0 +1,33 @@
+"""What the fleet counts; served at `/metrics` of each worker."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+EVENTS = Counter("podium_events_total", "Events packed into frames", ["collection"])
+FRAMES = Counter(
+    "podium_frames_total", "Frames sent (router) or answered (matcher)", ["collection"]
+)
+DEAD_LETTERS = Counter("podium_dead_letters_total", "Records refused", ["collection", "topic"])
+LINGER = Gauge("podium_router_linger_seconds", "How long the router gathers events", ["collection"])
+ANSWER_SECONDS = Histogram(
+    "podium_answer_seconds", "Time to answer one frame", ["collection"], buckets=_SECONDS
+)
+CHANGES = Counter("podium_subscription_changes_total", "Changes applied", ["collection", "shard"])
+SUBSCRIPTIONS = Gauge("podium_subscriptions", "Live subscriptions", ["collection", "shard"])
+FEED_LAG = Gauge("podium_feed_lag_records", "Records behind", ["collection", "shard"])
+INDEX_BYTES = Gauge("podium_index_bytes", "Memory of the index", ["collection", "shard"])
+MATCHES = Counter("podium_matches_total", "Match records written", ["collection"])
+PENDING_FRAMES = Gauge("podium_merger_pending_frames", "Frames half answered", ["collection"])
+PENDING_BYTES = Gauge("podium_merger_pending_bytes", "Their size", ["collection"])
+ORPHANED_FRAMES = Counter(
+    "podium_merger_orphaned_frames_total",
+    "Half-answered frames given up because their events were answered in other frames",
+    ["collection"],
+)
+END_TO_END_SECONDS = Histogram(
+    "podium_end_to_end_seconds",
+    "From an event's timestamp to its match record",
+    ["collection"],
+    buckets=_SECONDS,
+)

@@ -1,0 +1,91 @@
+"""Producing with confluent-kafka so that nothing is lost in silence."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from topics.dead_letters import DeadLetter, Header
+
+log = logging.getLogger(__name__)
+
+_MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+
+class DeliveryFailed(RuntimeError):
+    """The broker refused a record for good.  The worker must stop without committing."""
+
+
+class Outbox:
+    """Sends records; `settle()` returns when all of them are acknowledged by all replicas.
+
+    librdkafka retries for as long as it takes (`message.timeout.ms=0`), so an unreachable broker
+    delays records and a commit that waits for them, but loses none.
+    """
+
+    def __init__(self, client: Mapping[str, Any], **overrides: Any) -> None:
+        self._producer = Producer(
+            {
+                **client,
+                "enable.idempotence": True,
+                "partitioner": "murmur2_random",
+                "linger.ms": 2,
+                "message.timeout.ms": 0,
+                "message.max.bytes": _MAX_MESSAGE_BYTES,
+                "queue.buffering.max.kbytes": 512 * 1024,
+                # Reports of success would cost a Python call a record; a failure is enough.
+                "delivery.report.only.error": True,
+                **overrides,
+            }
+        )
+        self._failure: str | None = None
+
+    def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        key: bytes | None = None,
+        partition: int = -1,
+        headers: Sequence[Header] | None = None,
+    ) -> None:
+        """Queue one record, waiting while the queue is full."""
+        while True:
+            try:
+                self._producer.produce(
+                    topic,
+                    value,
+                    key,
+                    partition,
+                    on_delivery=self._on_delivery,
+                    headers=headers,
+                )
+                return
+            except BufferError:
+                self._producer.poll(0.05)
+                self._raise_failure()
+
+    def send_dead_letter(self, letter: DeadLetter, to: str | None = None) -> None:
+        """To the dead-letter topic of the topic it came from, unless `to` names another."""
+        log.warning("%s refused: %s", letter.source, letter.error)
+        topic = to or f"{letter.topic}.dlq"
+        self.send(topic, letter.value, key=letter.key, headers=letter.annotated_headers())
+
+    def poll(self) -> None:
+        self._producer.poll(0)
+        self._raise_failure()
+
+    def settle(self) -> None:
+        """Wait until everything sent so far is acknowledged, or raise `DeliveryFailed`."""
+        while self._producer.flush(1.0):
+            self._raise_failure()
+        self._raise_failure()
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failure = f"{message.topic()}[{message.partition()}]: {error.str()}"
+
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise DeliveryFailed(self._failure)

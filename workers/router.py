@@ -1,0 +1,189 @@
+"""The router: `events` in, one frame a shard out.
+
+Offsets are committed after every frame made of them is acknowledged, and always at the end of
+a frame, so that a successor makes new frames of exactly the events that may be missing.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+
+from confluent_kafka import KafkaException, Message, TopicPartition
+
+from topics import frames as frame_codec
+from topics.bad_record import BadRecord
+from topics.dead_letters import DeadLetter
+from topics.events import EventContract
+from topics.packing import bundle
+from topics.tokens import AFTER
+from workers import metrics
+from workers.context import Context, wait_for_topics
+from workers.framing import Accepted, bundles, cut, dead_letter, frames, linger_s, read_events
+from workers.outbox import Outbox
+from workers.reading import GroupReader
+
+log = logging.getLogger(__name__)
+
+_COMMIT_EVERY_S = 1.0
+
+
+class Router:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        collection = context.collection
+        self._contract = EventContract(
+            collection.attributes, collection.k, collection.max_k, collection.shards
+        )
+        self._outbox = Outbox(context.client)
+        self._epochs: dict[int, int] = {}  # by partition
+        self._next: dict[int, int] = {}  # offset to commit, by partition
+        self._subscription_ends: dict[int, int] = {}  # by shard, as last seen
+        self._rate = _Rate()
+        self._reader = GroupReader(context, "router", context.names.topic("events"), self)
+
+    def run(self) -> None:
+        committed_at = time.monotonic()
+        self._context.health.ready("router")
+        try:
+            while not self._context.stopping.is_set():
+                self._context.health.beat()
+                messages = self._reader.read(
+                    self._context.settings.router.poll_events, self._linger
+                )
+                self._rate.saw(len(messages))
+                if messages:
+                    self._forward(messages)
+                self._outbox.poll()
+                if time.monotonic() - committed_at > _COMMIT_EVERY_S:
+                    self._commit()
+                    committed_at = time.monotonic()
+            self._commit()
+        finally:
+            self._reader.close()
+
+    def on_assigned(self, places: list[TopicPartition]) -> None:
+        """A partition gets a new epoch, later than its predecessor's.
+
+        It is committed at once, where reading starts, so that a successor knows it even if this
+        router dies with frames on their way; the clock is for the case that this commit fails.
+        """
+        now_ms = time.time_ns() // 1_000_000
+        for place in places:
+            before = int(place.metadata) if place.metadata else 0
+            self._epochs[place.partition] = max(now_ms, before + 1)
+            start = place.offset if place.offset >= 0 else self._start_of_events(place.partition)
+            self._next[place.partition] = start
+        self._commit()
+
+    def on_revoked(self, partitions: list[int]) -> None:
+        self._commit()
+
+    def on_gone(self, partitions: list[int]) -> None:
+        for partition in partitions:
+            self._epochs.pop(partition, None)
+            self._next.pop(partition, None)
+
+    def _linger(self) -> float:
+        router = self._context.settings.router
+        wait_s = linger_s(self._rate.per_s, router.linger_min_ms, router.linger_max_ms)
+        metrics.LINGER.labels(self._context.collection.name).set(wait_s)
+        return wait_s
+
+    def _forward(self, messages: Sequence[Message]) -> None:
+        reading = read_events(messages, self._contract)
+        for letter in reading.letters:
+            self._dead_letter(letter)
+        most = self._context.settings.router.frame_events
+        answerable = filter(None, map(self._answerable, reading.accepted.values()))
+        runs = [run for events in answerable for run in cut(events, most)]
+        for together in bundles(runs, most):
+            self._send(together)
+        for message in messages:
+            self._next[message.partition()] = message.offset() + 1
+
+    def _send(self, runs: list[Accepted]) -> None:
+        """One record a shard, with a frame for each run."""
+        topic, name = self._context.names.topic("frames"), self._context.collection.name
+        by_run = [
+            frames(run, self._contract, self._epochs[run.messages[0].partition()]) for run in runs
+        ]
+        for shard, same_shard in enumerate(zip(*by_run, strict=True)):
+            record = bundle([frame_codec.encode(frame) for frame in same_shard])
+            self._outbox.send(topic, record, partition=shard)
+            metrics.FRAMES.labels(name).inc(len(same_shard))
+        metrics.EVENTS.labels(name).inc(sum(len(run.messages) for run in runs))
+
+    def _answerable(self, events: Accepted) -> Accepted | None:
+        """Without the events that wait for subscriptions which nobody has written.
+
+        A matcher would wait for those for ever, and every event behind them too.
+        """
+        if not any(options.after for options in events.options):
+            return events
+        kept = []
+        for i, (message, options) in enumerate(zip(events.messages, events.options, strict=True)):
+            beyond = [s for s, offset in options.after.items() if not self._exists(s, offset)]
+            if beyond:
+                self._refuse_token(message, beyond[0], options.after[beyond[0]])
+            else:
+                kept.append(i)
+        return events.only(kept) if kept else None
+
+    def _refuse_token(self, message: Message, shard: int, offset: int) -> None:
+        end = self._subscription_ends[shard]
+        bad = BadRecord(
+            AFTER,
+            f"got {shard}@{offset}, expected an offset below the end of that partition, {end}",
+        )
+        self._dead_letter(dead_letter(message, bad))
+
+    def _dead_letter(self, letter: DeadLetter) -> None:
+        metrics.DEAD_LETTERS.labels(self._context.collection.name, "events").inc()
+        self._outbox.send_dead_letter(letter)
+
+    def _exists(self, shard: int, offset: int) -> bool:
+        if offset >= self._subscription_ends.get(shard, 0):
+            self._subscription_ends[shard] = self._end_of_subscriptions(shard)
+        return offset < self._subscription_ends[shard]
+
+    def _start_of_events(self, partition: int) -> int:
+        return self._bounds_of("events", partition)[0]
+
+    def _end_of_subscriptions(self, shard: int) -> int:
+        return self._bounds_of("subscriptions", shard)[1]
+
+    def _bounds_of(self, topic: str, partition: int) -> tuple[int, int]:
+        name = self._context.names.topic(topic)
+        while True:
+            try:
+                return self._reader.bounds_of(name, partition)
+            except KafkaException as error:
+                log.warning("bounds of %s[%d]: %s", name, partition, error.args[0].str())
+                if self._context.stopping.wait(1.0):
+                    raise
+
+    def _commit(self) -> None:
+        """Everything sent is acknowledged first; the epoch travels as the commit's metadata."""
+        self._outbox.settle()
+        epochs = {partition: str(epoch) for partition, epoch in self._epochs.items()}
+        if self._next and self._reader.commit(self._next, epochs):
+            self._next.clear()
+
+
+class _Rate:
+    """Events a second, smoothed over about half a second."""
+
+    def __init__(self) -> None:
+        self.per_s = 0.0
+        self._at = time.monotonic()
+
+    def saw(self, events: int) -> None:
+        now = time.monotonic()
+        elapsed, self._at = max(now - self._at, 1e-6), now
+        weight = min(1.0, elapsed / 0.5)
+        self.per_s += weight * (events / elapsed - self.per_s)
+
+
+def run(context: Context) -> None:
+    if wait_for_topics(context, ["events", "frames", "subscriptions", "events.dlq"]):
+        Router(context).run()

@@ -1,0 +1,41 @@
+"""Compiles what a worker will need before it says that it is ready.
+
+The small job below takes the way of real records: through the codecs, because arrays that are
+views of received bytes are read-only, and numba compiles those apart.
+"""
+
+from confluent_kafka import Message
+
+from configs.collection import Collection
+from indexes import intervals
+from topics import frames as frame_codec
+from topics import matches, partials
+from topics.events import EventContract
+from topics.packing import bundle, unbundle
+from topics.subscriptions import RankedContract
+from workers.changes import read_changes
+from workers.framing import frames, read_events
+from workers.merging import merge
+from workers.shard import RankedShard
+
+
+def warm_up(collection: Collection) -> None:
+    intervals.warm_up()
+    contract = RankedContract(collection.attributes)
+    shard = RankedShard(0, contract)
+    records = [_record(b'{"where":{},"score":%d}' % score, score) for score in (1, 2, 3)]
+    shard.apply(read_changes(records, contract, 1))
+    shard.apply(read_changes([_record(None, 3)], contract, 1))
+    events = EventContract(collection.attributes, collection.k, collection.max_k, 2)
+    reading = read_events([_record(b"{}", 0)], events)
+    answers = []
+    for frame in frames(reading.accepted[0], events, 0):
+        received = frame_codec.decode(unbundle(bundle([frame_codec.encode(frame)]))[0])
+        answer = bundle([partials.encode(shard.answer(received))])
+        answers.append(partials.decode(unbundle(answer)[0]))
+    merged = merge(answers)
+    matches.encode_many("warm-up", merged.partition, merged.offsets, merged.hits)
+
+
+def _record(value: bytes | None, number: int) -> Message:
+    return Message(topic="warm-up", partition=0, offset=number, key=b"%d" % number, value=value)
