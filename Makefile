@@ -1,0 +1,60 @@
+# Everything here sets itself up: on a fresh clone type `make demo` or `make test`.
+# Needs Python 3.11 or newer. Java 17, Maven and redis-server are installed where apt-get may be
+# used, and otherwise named with the command to type. A second run sets nothing up again.
+
+PYTHONS := python3.11 python3.12 python3.13 python3.14 python3 python
+BIN := .venv/bin
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup venv demo test lint format lock jars-lock clean
+
+help:  ## Show this list
+	@echo "Podium: ranked publish/subscribe on Kafka. Targets:"
+	@sed -n 's/^\([a-z-]*\):[^#]*## */\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
+		printf '  make %-10s %s\n' "$$name" "$$what"; done
+
+demo: setup  ## Bring up a whole fleet, match 50,000 events, check the answers, stop everything
+	@$(BIN)/podium demo
+
+test: venv  ## Lint, then every test on a real Kafka and Redis, then the index tests without the JIT
+	@$(BIN)/python -m podium.stack.provision --for test
+	@$(MAKE) --no-print-directory lint
+	$(BIN)/python -m pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/indexes
+
+setup: venv  ## Set up all that `podium` needs: .venv, Java, Maven, Redis, the jars
+	@$(BIN)/python -m podium.stack.provision --for demo
+
+lint: venv  ## Check style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: venv  ## Rewrite the code in the house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: venv  ## Pin what pyproject.toml asks for, with hashes, in requirements.lock
+	$(BIN)/uv pip compile --python-version 3.11 --universal --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --extra dev pyproject.toml \
+		-o requirements.lock --custom-compile-command "make lock"
+
+jars-lock: venv  ## Pin the jars that podium/stack/pom.xml resolves to, in jars.sha256
+	@$(BIN)/python -m podium.stack.provision --write-lock
+
+clean:  ## Remove .venv and everything that can be made again (not the stack's data in .podium)
+	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+venv:
+	@for python in $(PYTHONS); do \
+		if "$$python" -I -c '$(NEW_ENOUGH)' 2>/dev/null; then \
+			exec "$$python" -I podium/stack/bootstrap.py; \
+		fi; \
+	done; \
+	echo "podium set-up: missing: Python 3.11 or newer (looked for $(PYTHONS))" >&2; \
+	echo "install with:" >&2; \
+	if command -v brew >/dev/null; then echo "  brew install python@3.11" >&2; \
+	else echo "  sudo apt-get update && sudo apt-get install -y python3 python3-venv" >&2; fi; \
+	exit 2

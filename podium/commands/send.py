@@ -1,0 +1,109 @@
+"""`podium send`: JSON lines to the topics of a collection."""
+
+import enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.terminal import (
+    BrokersOption,
+    CollectionOption,
+    ConfigOption,
+    JsonOption,
+)
+
+if TYPE_CHECKING:
+    from podium.sender import Headers
+
+
+class To(enum.StrEnum):
+    auto = "auto"
+    subscriptions = "subscriptions"
+    events = "events"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(send)
+
+
+def send(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON lines; .gz is unpacked.")],
+    collection: CollectionOption = "ads",
+    to: Annotated[
+        To,
+        typer.Option(
+            help="auto: a line with an `id` is a subscription (the id is its key; a line with "
+            "nothing else unsubscribes), any other line is an event.",
+        ),
+    ] = To.auto,
+    key: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="The field that is the key of an event.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=0, help="Matches wanted for each event (`podium-k`).")
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN",
+            help="Match events against at least these subscriptions (`podium-after`), for "
+            "example 0@123,1@456 as printed after sending subscriptions.",
+        ),
+    ] = None,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Go on after a line that cannot be sent.")
+    ] = False,
+    config: ConfigOption = None,
+    brokers: BrokersOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Send subscriptions and events from a file of JSON lines.
+
+    Stops at the first line that cannot be sent, unless --keep-going; what was sent before it stays
+    sent. Ends with a count and, after subscriptions, with the token for --after.
+    """
+    from configs import load_collection, load_settings
+    from podium.clients import KafkaClients
+    from podium.lines import opened
+    from podium.sender import PRODUCER
+    from podium.sending import Run
+
+    headers = _headers(to, k, after)
+    settings = load_settings(config, {"kafka.brokers": brokers})
+    declared = load_collection(collection, settings.collections)
+    with opened(file) as source:
+        clients = KafkaClients(settings.kafka)
+        names = _topics(settings.prefix, declared.name, to)
+        clients.require_topics(
+            list(names.values()), f"podium topics create --collection {collection}"
+        )
+        run = Run(clients.producer(PRODUCER), names, headers, to, key, keep_going)
+        run.through(source, file)
+    run.show(as_json)
+    if run.exit_code:
+        raise typer.Exit(run.exit_code)
+
+
+def _headers(to: To, k: int | None, after: str | None) -> "Headers":
+    from topics.tokens import AFTER, parse_token
+
+    if to == "subscriptions" and (k is not None or after is not None):
+        raise typer.BadParameter("--k and --after are for events, not for --to subscriptions")
+    headers: Headers = []
+    if k is not None:
+        headers.append(("podium-k", str(k).encode()))
+    if after is not None:
+        try:
+            parse_token(after)
+        except ValueError as error:
+            raise typer.BadParameter(f"--after: {error}") from error
+        headers.append((AFTER, after.encode()))
+    return headers
+
+
+def _topics(prefix: str, collection: str, to: To) -> dict[str, str]:
+    """Full names of the topics that the lines can go to."""
+    from topics.catalogue import topic_name
+
+    short = ("subscriptions", "events") if to == "auto" else (to,)
+    return {name: topic_name(prefix, collection, name) for name in short}

@@ -1,0 +1,1 @@
+"""`podium demo`: a whole fleet for a minute, watched live, and its answers checked at the end."""

@@ -1,0 +1,77 @@
+"""A stack with the ads collection and its fleet, for as long as the demo lasts."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka.admin import AdminClient
+
+from configs.collection import PACKAGED, Collection, load_collection
+from configs.settings import load_settings
+from podium.clients import KafkaClients
+from podium.stack import Stack, fleet
+from podium.stack.folder import ProcessRecord
+from podium.terminal import Failure
+from podium.topics_setup import ensure_topics
+from topics.catalogue import topic_name
+
+COLLECTION_FILE = PACKAGED / "ads.yaml"
+
+
+class Scene(NamedTuple):
+    stack: Stack
+    prefix: str
+    collection: Collection
+    clients: KafkaClients
+    admin: AdminClient
+    worker_ports: dict[str, list[int]]  # by role, in the order of the flow
+    worker_pids: set[int]  # when all were ready
+
+    def topic(self, name: str) -> str:
+        return topic_name(self.prefix, self.collection.name, name)
+
+    def group(self, role: str) -> str:
+        labels = {"role": role, "collection": self.collection.name, "prefix": self.prefix}
+        return fleet.group_names(labels)[0]
+
+    def check(self) -> None:
+        """Raise unless everything that was started still runs.
+
+        The stack would start a worker again and nothing would be lost, but counts and times would
+        tell of that, not of the fleet.
+        """
+        self.stack.check()
+        for process in self.stack.processes():
+            if process.kind == "worker" and not self._is_first(process):
+                raise Failure(f"{process.name} ended by itself", f"its log is {process.log}")
+
+    def _is_first(self, process: ProcessRecord) -> bool:
+        return process.pid in self.worker_pids and process.alive()
+
+
+@contextmanager
+def scene(folder: Path, matchers: int, say: Callable[[str], None]) -> Iterator[Scene]:
+    # The one that comes with Podium, whatever else is called `ads` around here.
+    collection = load_collection(COLLECTION_FILE)
+    with ExitStack() as opened:
+        stack = opened.enter_context(Stack(folder, say=say))
+        settings = load_settings(stack.settings_path)
+        ensure_topics(settings, collection)
+        served = [fleet.Served(collection.name, str(COLLECTION_FILE))]
+        planned = fleet.plan(stack, served, matchers, settings.prefix)
+        fleet.start(stack, planned, say)
+        ports = {
+            role: [worker.port for worker in planned if worker.labels["role"] == role]
+            for role in ("router", "matcher", "merger")
+        }
+        clients = KafkaClients(settings.kafka)
+        opened.callback(_finish_in_peace)
+        pids = {process.pid for process in stack.processes() if process.kind == "worker"}
+        yield Scene(stack, settings.prefix, collection, clients, clients.admin(), ports, pids)
+
+
+def _finish_in_peace() -> None:
+    """Stopping takes a few seconds; an impatient second Ctrl-C must not leave half of it undone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

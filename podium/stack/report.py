@@ -1,0 +1,104 @@
+"""What `podium status` shows: every process of a stack, and how far its groups are behind."""
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import psutil
+from confluent_kafka import KafkaException
+
+from podium.stack import fleet, ports
+from podium.stack.folder import ProcessRecord, Record, StackFolder
+from podium.stack.lag import group_lag
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    pid: int
+    port: int | None
+    state: str  # ready | starting | dead
+    uptime_s: float | None
+    restarts: int
+    memory_bytes: int | None
+    log: str
+
+
+@dataclass(frozen=True)
+class Report:
+    folder: str
+    state: str  # of the stack: see folder.Record; `dead` when its supervisor was killed
+    supervisor_pid: int
+    processes: list[Row] = field(default_factory=list)
+    lag: dict[str, int | None] = field(default_factory=dict)  # by group; None: nothing committed
+
+    @property
+    def healthy(self) -> bool:
+        return self.state != "dead" and all(row.state != "dead" for row in self.processes)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"healthy": self.healthy}
+
+
+def examine(folder: StackFolder) -> Report | None:
+    """None when nothing runs; what an old stack.json says of dead processes is nothing."""
+    record = folder.read()
+    if record is None or not (record.running() or record.leftovers()):
+        return None
+    rows = [_row(process) for process in record.processes]
+    return Report(
+        folder=str(folder.path),
+        state=record.state if record.running() else "dead",
+        supervisor_pid=record.supervisor_pid,
+        processes=rows,
+        lag=_lag(record),
+    )
+
+
+def _row(process: ProcessRecord) -> Row:
+    alive = process.alive()
+    return Row(
+        name=process.name,
+        pid=process.pid,
+        port=process.port,
+        state=_state(process) if alive else "dead",
+        uptime_s=round(time.time() - process.started_at, 1) if alive else None,
+        restarts=process.restarts,
+        memory_bytes=_memory_bytes(process.pid) if alive else None,
+        log=process.log,
+    )
+
+
+def _state(process: ProcessRecord) -> str:
+    if process.port is None:
+        return "ready"
+    answers = fleet.is_ready if process.kind == "worker" else ports.answers
+    return "ready" if answers(process.port) else "starting"
+
+
+def _memory_bytes(pid: int) -> int | None:
+    try:
+        return psutil.Process(pid).memory_info().rss
+    except psutil.NoSuchProcess:
+        return None
+
+
+def _lag(record: Record) -> dict[str, int | None]:
+    groups = [
+        group
+        for process in record.processes
+        if process.kind == "worker" and "role" in process.labels
+        for group in fleet.group_names(process.labels)
+    ]
+    if not groups or not ports.answers(record.ports["kafka"]):
+        return {}
+    brokers = {"bootstrap.servers": f"{ports.HOST}:{record.ports['kafka']}"}
+    return {group: _total(brokers, group) for group in dict.fromkeys(groups)}
+
+
+def _total(brokers: dict[str, str], group: str) -> int | None:
+    try:
+        lags = group_lag(brokers, group)
+    except KafkaException:  # a broker on its way down; its row says so
+        return None
+    return sum(lags.values()) if lags else None

@@ -1,0 +1,108 @@
+"""A real broker and a real Redis for the tests that need them.
+
+Each comes from the first of: an address in the environment (`PODIUM_TEST_BROKERS`,
+`PODIUM_TEST_REDIS_URL`), the local stack (the jars and redis-server that `make test` has set up),
+containers. If none can start, the tests that asked for it fail with all the reasons: none is
+skipped. One broker serves the whole session, and a run of unit tests alone starts nothing.
+"""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from podium.stack import Stack
+
+Source = Callable[[], str]
+
+
+class LocalStack:
+    """One stack for both services, started by the first that asks."""
+
+    def __init__(self, folder: Path, opened: ExitStack) -> None:
+        self._folder = folder
+        self._opened = opened
+        self._stack: Stack | None = None
+
+    def get(self) -> Stack:
+        if self._stack is None:
+            self._stack = self._opened.enter_context(Stack(self._folder))
+        return self._stack
+
+
+@pytest.fixture(scope="session")
+def opened() -> Iterator[ExitStack]:
+    """Whatever the session has started; stopped in reverse order at its end."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def local_stack(tmp_path_factory: pytest.TempPathFactory, opened: ExitStack) -> LocalStack:
+    return LocalStack(tmp_path_factory.mktemp("session-stack"), opened)
+
+
+@pytest.fixture(scope="session")
+def broker(local_stack: LocalStack, opened: ExitStack) -> str:
+    """The bootstrap address of a running Kafka."""
+
+    def from_container() -> str:
+        from testcontainers.community.kafka import KafkaContainer
+
+        return opened.enter_context(KafkaContainer().with_kraft()).get_bootstrap_server()
+
+    return _first_that_starts(
+        "a Kafka broker",
+        {
+            "PODIUM_TEST_BROKERS": lambda: os.environ["PODIUM_TEST_BROKERS"],
+            "the local stack": lambda: local_stack.get().brokers,
+            "a container": from_container,
+        },
+    )
+
+
+@pytest.fixture(scope="session")
+def redis_url(local_stack: LocalStack, opened: ExitStack) -> str:
+    """The address of a running Redis."""
+
+    def from_container() -> str:
+        from testcontainers.community.redis import RedisContainer
+
+        container = opened.enter_context(RedisContainer("redis:7"))
+        return f"redis://{container.get_container_host_ip()}:{container.get_exposed_port(6379)}/0"
+
+    return _first_that_starts(
+        "Redis",
+        {
+            "PODIUM_TEST_REDIS_URL": lambda: os.environ["PODIUM_TEST_REDIS_URL"],
+            "the local stack": lambda: local_stack.get().redis_url,
+            "a container": from_container,
+        },
+    )
+
+
+def _first_that_starts(what: str, sources: dict[str, Source]) -> str:
+    reasons = []
+    for name, source in sources.items():
+        try:
+            return source()
+        except KeyError:
+            reasons.append(f"{name}: not set")
+        except Exception as error:  # every kind of failure is a reason to try the next source
+            reasons.append(f"{name}: {error!r}" if not str(error) else f"{name}: {error}")
+    pytest.fail(f"{what} could not be had from any source:\n" + "\n".join(reasons), pytrace=False)
+
+
+@pytest.fixture
+def stack_folder(tmp_path: Path) -> Path:
+    """Where a test may run a stack of its own."""
+    return tmp_path / "stack"
+
+
+@pytest.fixture
+def unique_name() -> Callable[[str], str]:
+    """Names that no other test of the session uses: `unique_name("ads")` is `ads-1f0c9a2b`."""
+    return lambda stem="test": f"{stem}-{uuid.uuid4().hex[:8]}"
