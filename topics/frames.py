@@ -1,6 +1,7 @@
 """`frames`: events of one `events` partition, packed in columns, on their way to one shard.
 
-Partition = shard.  Kept for a short while only: a frame can be made again from `events`.
+Partition = shard.  A record is a bundle of frames, of different events partitions.  Kept for a
+short while only: a frame can be made again from `events`.
 
     PODF | version | shard u16, attributes u16, shards taking part u16, 0 u16,
     partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64
@@ -62,7 +63,7 @@ def encode(frame: Frame) -> bytes:
     return join(MAGIC, VERSION, header, [*columns[:-1], frame.taking_part, columns[-1]])
 
 
-def decode(data: bytes) -> Frame:
+def decode(data: bytes | memoryview) -> Frame:
     shard, attributes, taking, _, partition, events, key_bytes, epoch, first, last, after = (
         open_header(data, MAGIC, VERSION, _HEADER)
     )

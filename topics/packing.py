@@ -5,6 +5,13 @@
 Little-endian.  The header's size is a multiple of 8 and columns go from wide items to narrow
 ones, so that every column is aligned and decoding makes views, not copies.  How long each
 column is follows from the header's counts.
+
+One record of the topics holds several of them, because a record costs its reader more than what is
+in it:
+
+    PODB | version u16 | 0 u16 | count u64 | length u64[count] | packed | packed | …
+
+each filled up with zeros to a multiple of 8, and its length counted without them.
 """
 
 import struct
@@ -13,6 +20,8 @@ from collections.abc import Sequence
 import numpy as np
 
 PREAMBLE = struct.Struct("<4sHH")
+BUNDLE_MAGIC, BUNDLE_VERSION = b"PODB", 1
+_BUNDLE = struct.Struct("<Q")
 
 
 class CodecError(ValueError):
@@ -25,7 +34,9 @@ def join(magic: bytes, version: int, header: bytes, columns: Sequence[np.ndarray
     return b"".join(parts)
 
 
-def open_header(data: bytes, magic: bytes, version: int, header: struct.Struct) -> tuple:
+def open_header(
+    data: bytes | memoryview, magic: bytes, version: int, header: struct.Struct
+) -> tuple:
     if len(data) < PREAMBLE.size + header.size:
         raise CodecError(
             f"got {len(data)} bytes, expected a header of {PREAMBLE.size + header.size}"
@@ -38,7 +49,9 @@ def open_header(data: bytes, magic: bytes, version: int, header: struct.Struct) 
     return header.unpack_from(data, PREAMBLE.size)
 
 
-def columns_at(data: bytes, start: int, layout: Sequence[tuple[str, int]]) -> list[np.ndarray]:
+def columns_at(
+    data: bytes | memoryview, start: int, layout: Sequence[tuple[str, int]]
+) -> list[np.ndarray]:
     """Views of consecutive columns given as (dtype, length); the data must end with them."""
     columns = []
     for dtype, length in layout:
@@ -49,3 +62,26 @@ def columns_at(data: bytes, start: int, layout: Sequence[tuple[str, int]]) -> li
     if start != len(data):
         raise CodecError(f"got {len(data)} bytes, expected {start}")
     return columns
+
+
+def bundle(parts: Sequence[bytes]) -> bytes:
+    lengths = np.array([len(part) for part in parts], "<u8")
+    padded = [part + bytes(-len(part) % 8) for part in parts]
+    header = _BUNDLE.pack(len(parts))
+    return join(BUNDLE_MAGIC, BUNDLE_VERSION, header, [lengths]) + b"".join(padded)
+
+
+def unbundle(data: bytes) -> list[memoryview]:
+    """The parts of a bundle, without copying them."""
+    (count,) = open_header(data, BUNDLE_MAGIC, BUNDLE_VERSION, _BUNDLE)
+    start = PREAMBLE.size + _BUNDLE.size
+    if start + 8 * count > len(data):
+        raise CodecError(f"got {len(data)} bytes, expected the lengths of {count} parts")
+    lengths = np.frombuffer(data, "<u8", count, start).tolist()
+    at, view, parts = start + 8 * count, memoryview(data), []
+    for length in lengths:
+        parts.append(view[at : at + length])
+        at += length + -length % 8
+    if at != len(data):
+        raise CodecError(f"got {len(data)} bytes, expected {at}")
+    return parts

@@ -1,7 +1,7 @@
 """`partials`: one shard's answer to one frame, on its way to the merger.
 
 Partition = events partition modulo the number of partitions, so that one merger sees every
-shard's answers to a frame, and each shard's in the order it gave them.
+shard's answers to a frame, and each shard's in the order it gave them.  A record is a bundle.
 
     PODP | version | shard u16, shards taking part u16, partition u32, events u32, hits u32,
     key bytes u64, id bytes u64, epoch i64, first i64, last i64, as of i64
@@ -71,7 +71,7 @@ def encode(partial: Partial) -> bytes:
     return join(MAGIC, VERSION, header, columns)
 
 
-def decode(data: bytes) -> Partial:
+def decode(data: bytes | memoryview) -> Partial:
     shard, taking, partition, events, hits, key_bytes, id_bytes, epoch, first, last, as_of = (
         open_header(data, MAGIC, VERSION, _HEADER)
     )

@@ -18,8 +18,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from topics.bad_record import BadRecord, decode, refuse_oversized
 from topics.partitioning import partitions_of
 
-# Ids travel with every hit through the fleet, so they are kept short.
+# Ids travel with every hit through the fleet, as JSON text, so they are kept short.  JSON spells
+# a quote or a backslash with two bytes and a control character with six.
 MAX_ID_BYTES = 256
+MAX_ID_TEXT_BYTES = 2 * MAX_ID_BYTES + 2
 EXPECTED = 'an object such as {"where": {"age": [20, 35]}, "score": 7.5}'
 
 
@@ -117,8 +119,13 @@ def _check_id(key: bytes | None, partition: int, home: int) -> None:
         raise BadRecord("key", f"got {got}, expected the subscription's id")
     if len(key) > MAX_ID_BYTES:
         raise BadRecord("key", f"got {len(key)} bytes, expected at most {MAX_ID_BYTES}")
-    if not _is_utf8(key):
-        raise BadRecord("key", f"got {key[:40]!r}, expected UTF-8 text")
+    text_bytes = _text_bytes(key)
+    if text_bytes > MAX_ID_TEXT_BYTES:
+        raise BadRecord(
+            "key",
+            f"got {text_bytes} bytes of JSON text, expected at most {MAX_ID_TEXT_BYTES};"
+            " leave control characters out",
+        )
     if home != partition:
         raise BadRecord(
             "key",
@@ -127,12 +134,11 @@ def _check_id(key: bytes | None, partition: int, home: int) -> None:
         )
 
 
-def _is_utf8(key: bytes) -> bool:
+def _text_bytes(key: bytes) -> int:
     try:
-        key.decode()
+        return len(msgspec.json.encode(key.decode()))
     except UnicodeDecodeError:
-        return False
-    return True
+        raise BadRecord("key", f"got {key[:40]!r}, expected UTF-8 text") from None
 
 
 def _ends(name: str, interval: tuple[float | None, float | None] | Bounds) -> tuple[float, float]:

@@ -11,15 +11,19 @@ from workers.context import Context
 _MAX_RECORD_BYTES = 16 * 1024 * 1024
 
 
+class App(faust.App):
+    def _create_directories(self) -> None:
+        """None: there are no tables, and Faust would put its folders where the worker starts."""
+
+
 def create_app(context: Context) -> faust.App:
     settings = context.settings
-    return faust.App(
+    return App(
         context.names.group("matcher"),
         broker=[f"kafka://{address}" for address in settings.kafka.brokers.split(",")],
         broker_credentials=_credentials(settings.kafka),
         # No tables: Kafka holds the state, the feed restores it.
         store="memory://",
-        datadir=None,
         autodiscover=False,
         topic_allow_declare=False,
         topic_disable_leader=True,

@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from faust import Service
 
+from topics.frames import Frame
+from topics.partials import Partial
 from workers import metrics
 from workers.changes import Changes, read_changes
 from workers.context import Context
@@ -69,6 +71,13 @@ class SubscriptionFeed(Service):
             await self._moved.wait_for(decided)
         if self.should_stop:
             raise ShardGone(self.shard.shard)
+
+    def answer(self, frame: Frame) -> Partial:
+        collection = self._context.collection.name
+        with metrics.ANSWER_SECONDS.labels(collection).time():
+            partial = self.shard.answer(frame)
+        metrics.FRAMES.labels(collection).inc()
+        return partial
 
     async def on_stop(self) -> None:
         async with self._moved:

@@ -13,8 +13,8 @@ from topics.events import EventContract, Options
 from topics.frames import Frame, FrameName
 from topics.keys import Keys
 
-# A shard answers with at most this many hits a record, which bounds the size of its answer: ids
-# of up to 256 bytes stay well below the topic's 16 MiB.
+# A shard answers with at most this many hits a record, which bounds the size of its answer: with
+# the longest ids it stays below the topic's 16 MiB.
 MAX_HITS_PER_RECORD = 25_000
 MAX_KEY_BYTES_PER_RECORD = 4 * 1024 * 1024
 

@@ -4,6 +4,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 import redis
 
@@ -35,16 +36,21 @@ def run_worker(role: str, settings: Settings, collection: Collection) -> int:
         )
         return 2
     context = open_context(role, settings, collection)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: context.stopping.set())
+    on_signals(lambda *_: sys.exit(0))  # there is nothing to finish yet
     try:
         from workers.warm_up import warm_up  # numba takes seconds to import: health is up first
 
         warm_up(collection)
+        on_signals(lambda *_: context.stopping.set())
         return ROLES[role](context)
     except Exception:
         log.exception("%s stops; what it has not committed will be done again", role)
         return 1
+
+
+def on_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
 
 
 def _router(context: Context) -> int:

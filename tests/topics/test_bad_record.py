@@ -241,6 +241,14 @@ def test_a_large_key_counts_as_well():
         refuse_oversized(bytes(2 * MAX_RECORD_BYTES), None)
 
 
+def test_the_names_that_a_record_brings_are_shortened():
+    bad = refusal(b'{"' + b"x" * 100_000 + b'": 1}')
+    assert bad.field.startswith("x" * 100)
+    assert "got a field that the contract does not know" in str(bad)
+    letter = DeadLetter("events", 0, 7, None, None, [], str(bad), bad.field)
+    assert sum(len(value) for _, value in letter.annotated_headers()) < 2000
+
+
 # Text that is nearly JSON: names and values that are wrong in every way we could think of.
 names = st.sampled_from(
     [

@@ -56,6 +56,12 @@ def test_a_letter_that_was_sent_again_keeps_the_earlier_reason_before_the_new_on
     assert reasons == [b"value", b"score"]
 
 
+def test_half_of_a_surrogate_pair_is_spelt_out():
+    added = dict(letter(field="where.\ud800", error="where.\ud800: got …").annotated_headers())
+    assert added["podium-error-field"] == rb"where.\ud800"
+    assert added["podium-error"] == r"where.\ud800: got …".encode()
+
+
 def test_making_the_headers_leaves_the_letter_alone():
     given = letter()
     given.annotated_headers()

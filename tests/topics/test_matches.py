@@ -95,6 +95,13 @@ def test_an_event_without_matches_has_an_empty_list(offset):
     ]
 
 
+def test_many_records_with_the_longest_offsets_are_written_whole():
+    given = [(2**63 - 1 - i, []) for i in range(100)]
+    assert [decode(value).event for value in encoded(TOPIC, 9, given)] == [
+        f"{TOPIC}[9]@{offset}" for offset, _ in given
+    ]
+
+
 def test_no_events_are_no_records():
     assert encoded(TOPIC, 0, []) == []
 

@@ -3,7 +3,7 @@ import struct
 import numpy as np
 import pytest
 
-from topics.packing import PREAMBLE, CodecError, columns_at, join, open_header
+from topics.packing import PREAMBLE, CodecError, bundle, columns_at, join, open_header, unbundle
 
 HEADER = struct.Struct("<II")
 START = PREAMBLE.size + HEADER.size
@@ -89,3 +89,41 @@ def test_bytes_after_the_last_column_are_refused_with_both_lengths(data):
 def test_a_count_beyond_all_memory_is_refused_as_a_cut(data):
     with pytest.raises(CodecError, match=f"a column of {2**64 - 1} is cut"):
         columns_at(data, START, [("<f8", 2**64 - 1)])
+
+
+PARTS = [b"", b"1", b"12345678", b"123456789"]
+
+
+def test_the_parts_of_a_bundle_come_out_as_they_went_in():
+    assert [bytes(part) for part in unbundle(bundle(PARTS))] == PARTS
+    assert unbundle(bundle([])) == []
+
+
+def test_the_parts_of_a_bundle_are_aligned_views():
+    data = bundle(PARTS)
+    start = np.frombuffer(data, np.uint8).__array_interface__["data"][0]
+    for part in unbundle(data):
+        if len(part):
+            address = np.frombuffer(part, np.uint8).__array_interface__["data"][0]
+            assert start < address < start + len(data)
+            assert (address - start) % 8 == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        pytest.param(b"PODB", "got 4 bytes, expected a header of 16", id="cut-in-the-header"),
+        pytest.param(
+            bundle(PARTS)[:24], "expected the lengths of 4 parts", id="cut-in-the-lengths"
+        ),
+        pytest.param(bundle(PARTS)[:-8], "expected", id="cut-in-a-part"),
+        pytest.param(bundle(PARTS) + bytes(8), "expected", id="extended"),
+        pytest.param(b"PODF" + bundle(PARTS)[4:], "got magic b'PODF'", id="foreign"),
+        pytest.param(
+            b"PODB\x09\x00" + bundle(PARTS)[6:], "got version 9, expected 1", id="newer-version"
+        ),
+    ],
+)
+def test_a_bundle_that_is_not_whole_is_refused(data, complaint):
+    with pytest.raises(CodecError, match=complaint):
+        unbundle(data)

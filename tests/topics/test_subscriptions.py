@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from topics.bad_record import MAX_RECORD_BYTES, BadRecord
-from topics.subscriptions import MAX_ID_BYTES, RankedContract, check_ids
+from topics.subscriptions import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, RankedContract, check_ids
 
 ATTRIBUTES = ("age", "credit score", "visits")
 DEEP = 100_000
@@ -354,6 +354,7 @@ def verdict(key, value=b"{}", partition=None):
         pytest.param("жук 🐞".encode(), id="unicode"),
         pytest.param(b'"\\\x00\n', id="to-be-escaped"),
         pytest.param(b"x" * MAX_ID_BYTES, id="longest"),
+        pytest.param(b'"' * MAX_ID_BYTES, id="longest-as-json"),
     ],
 )
 def test_an_id_is_text_on_its_own_partition(key):
@@ -373,6 +374,12 @@ def test_an_id_is_text_on_its_own_partition(key):
             f"got {MAX_ID_BYTES + 1} bytes",
             f"at most {MAX_ID_BYTES}",
             id="too-long",
+        ),
+        pytest.param(
+            b"\x01" * MAX_ID_BYTES,
+            f"got {6 * MAX_ID_BYTES + 2} bytes of JSON text",
+            f"at most {MAX_ID_TEXT_BYTES}; leave control characters out",
+            id="too-long-as-json",
         ),
     ],
 )

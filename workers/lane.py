@@ -1,0 +1,124 @@
+"""The way of one shard's frames through a matcher: answered in order, sent in order.
+
+Two tasks a lane, so that the next frame is answered while the last answer is on its way.  Answers
+that come together meanwhile go out in one record: the slower the broker, the larger the records.
+A frame is acknowledged when its answer is; what is not acknowledged is read again by the shard's
+next owner.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from aiokafka.errors import KafkaError
+from faust.types import EventT
+
+from topics import frames, partials
+from topics.packing import CodecError, bundle, unbundle
+from workers.feed import ShardGone, SubscriptionFeed
+
+log = logging.getLogger(__name__)
+
+_RETRY_S = (0.2, 0.5, 1, 2, 5, 10)
+# Frames that wait in a lane; beyond, the lane holds up the others of its worker.
+_MOST_WAITING = 256
+# Answers that wait to be sent; a record of this size and one answer more fits into its topic.
+_MOST_UNSENT_BYTES = 2 * 1024 * 1024
+
+Send = Callable[[int, bytes], Awaitable[None]]
+
+
+class _Answered(NamedTuple):
+    event: EventT
+    parts: list[tuple[int, bytes]]  # partition of the partials topic, encoded partial
+
+    @property
+    def nbytes(self) -> int:
+        return sum(len(part) for _, part in self.parts)
+
+
+class Lane:
+    """`is_current` says whether a frame is still this worker's to answer."""
+
+    def __init__(
+        self,
+        feed: SubscriptionFeed,
+        partials_partitions: int,
+        send: Send,
+        is_current: Callable[[EventT], bool],
+        give_up: Callable[[EventT, CodecError], Awaitable[None]],
+    ) -> None:
+        self.feed = feed
+        self._partitions = partials_partitions
+        self._send, self._is_current, self._give_up = send, is_current, give_up
+        self._waiting: asyncio.Queue[EventT] = asyncio.Queue(_MOST_WAITING)
+        self._unsent: list[_Answered] = []
+        self._changed = asyncio.Condition()
+
+    async def put(self, event: EventT) -> None:
+        await self._waiting.put(event)
+
+    async def answer_all(self) -> None:
+        """Runs until it is cancelled, or the shard is gone."""
+        while True:
+            event = await self._waiting.get()
+            if not self._is_current(event):
+                continue
+            try:
+                answered = await self._answer(event)
+            except ShardGone:
+                return
+            except CodecError as error:
+                await self._give_up(event, error)
+                answered = _Answered(event, [])
+            async with self._changed:
+                await self._changed.wait_for(self._has_room)
+                self._unsent.append(answered)
+                self._changed.notify_all()
+
+    async def send_all(self) -> None:
+        """Runs until it is cancelled.  One batch at a time, so that answers keep their order."""
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._unsent)
+                batch, self._unsent = self._unsent, []
+                self._changed.notify_all()
+            await self._send_batch(
+                [answered for answered in batch if self._is_current(answered.event)]
+            )
+
+    async def _answer(self, event: EventT) -> _Answered:
+        asked = [frames.decode(part) for part in unbundle(event.value)]
+        await self.feed.passed(max(frame.after for frame in asked))
+        answers = [(frame, self.feed.answer(frame)) for frame in asked]
+        return _Answered(
+            event,
+            [(f.name.partition % self._partitions, partials.encode(a)) for f, a in answers],
+        )
+
+    async def _send_batch(self, batch: list[_Answered]) -> None:
+        by_target: dict[int, list[bytes]] = defaultdict(list)
+        for answered in batch:
+            for target, part in answered.parts:
+                by_target[target].append(part)
+        await asyncio.gather(*(self._deliver(t, bundle(p)) for t, p in by_target.items()))
+        for answered in batch:
+            if self._is_current(answered.event):
+                answered.event.ack()
+
+    async def _deliver(self, target: int, record: bytes) -> None:
+        attempt = 0
+        while True:
+            try:
+                return await self._send(target, record)
+            except KafkaError as error:
+                wait_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
+                shard = self.feed.shard.shard
+                log.warning("shard %d: answers not sent: %r; again in %s s", shard, error, wait_s)
+                attempt += 1
+                await asyncio.sleep(wait_s)
+
+    def _has_room(self) -> bool:
+        return sum(answered.nbytes for answered in self._unsent) < _MOST_UNSENT_BYTES
