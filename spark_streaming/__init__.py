@@ -1,0 +1,1 @@
+"""Structured Streaming jobs beside the fleet."""
