@@ -72,6 +72,8 @@ def _raise_for_wrong_shape(text: str) -> NoReturn:
     if problem == "Number out of range":
         problem = "got a number beyond the range of a float64, expected a finite number"
     problem = problem[:1].lower() + problem[1:].replace("`", "")
+    if "got" not in problem:
+        problem = f"got something else, {problem}"
     raise BadRecord(path or "value", problem) from None
 
 

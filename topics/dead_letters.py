@@ -3,12 +3,19 @@
 Key, value and headers are the original's, to the byte; the headers below are added, so
 that the record can be found (`podium-topic`, `podium-partition`, `podium-offset`), mended
 (`podium-error`, `podium-error-field`) and sent again.
+
+Only a record that its producer had compressed can be larger than this topic takes.  Of such a one
+the first MiB of key and value are kept, and `podium-cut` says how long they were.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 VERSION = 1  # of this set of headers, in `podium-version`
+
+# What is kept in full; the topic takes 5 MiB, these headers included.
+MOST_BYTES = 4 * 1024 * 1024 + 512 * 1024
+KEPT_BYTES = 1024 * 1024
 
 Header = tuple[str, bytes | None]
 
@@ -26,6 +33,22 @@ class DeadLetter(NamedTuple):
     @property
     def source(self) -> str:
         return f"{self.topic}[{self.partition}]@{self.offset}"
+
+    @property
+    def nbytes(self) -> int:
+        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + headers
+
+    def fitting(self) -> "DeadLetter":
+        """The letter as it is, or what can be kept of one that is too large."""
+        if self.nbytes <= MOST_BYTES:
+            return self
+        sizes = f"key {len(self.key or b'')} bytes, value {len(self.value or b'')} bytes"
+        return self._replace(
+            key=self.key and self.key[:KEPT_BYTES],
+            value=self.value and self.value[:KEPT_BYTES],
+            headers=[("podium-cut", sizes.encode())],
+        )
 
     def annotated_headers(self) -> list[Header]:
         return [

@@ -50,12 +50,14 @@ def _dead_letter_schema() -> dict[str, Any]:
         "podium-offset": "its offset, decimal",
         "podium-version": "version of this set of headers, decimal",
     }
+    cut = "only if the record was too large to be kept whole: the sizes that key and value had"
     return {
         "$schema": _DIALECT,
         "title": "Headers of a dead letter; key, value and other headers are the original's",
         "type": "object",
         "properties": {
-            name: {"type": "string", "description": text} for name, text in headers.items()
+            name: {"type": "string", "description": text}
+            for name, text in (headers | {"podium-cut": cut}).items()
         },
         "required": list(headers),
     }

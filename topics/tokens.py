@@ -11,7 +11,7 @@ from collections.abc import Mapping
 AFTER = "podium-after"
 AS_OF = "podium-as-of"
 
-_PART = re.compile(r"(\d{1,9})@(-1|\d{1,18})")
+_PART = re.compile(r"([0-9]{1,9})@(-1|[0-9]{1,18})")
 
 
 def format_token(offsets: Mapping[int, int]) -> str:

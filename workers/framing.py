@@ -13,10 +13,9 @@ from topics.events import EventContract, Options
 from topics.frames import Frame, FrameName
 from topics.keys import Keys
 
-# A shard answers with at most this many hits a record, which bounds the size of its answer: with
-# the longest ids it stays below the topic's 16 MiB.
-MAX_HITS_PER_RECORD = 25_000
-MAX_KEY_BYTES_PER_RECORD = 4 * 1024 * 1024
+# They bound the size of a shard's answer: with the longest ids it stays below the topic's 16 MiB.
+MAX_HITS_PER_RECORD = 20_000
+MAX_KEY_BYTES_PER_RECORD = 1024 * 1024
 
 
 class Accepted(NamedTuple):

@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 _RETRY_S = (0.2, 0.5, 1, 2, 5, 10)
 # Frames that wait in a lane; beyond, the lane holds up the others of its worker.
 _MOST_WAITING = 256
-# Answers that wait to be sent; a record of this size and one answer more fits into its topic.
-_MOST_UNSENT_BYTES = 2 * 1024 * 1024
+# Answers that go out together, unless one alone is larger: half of what their topic takes.
+_MOST_UNSENT_BYTES = 8 * 1024 * 1024
 
 Send = Callable[[int, bytes], Awaitable[None]]
 
@@ -73,10 +73,7 @@ class Lane:
             except CodecError as error:
                 await self._give_up(event, error)
                 answered = _Answered(event, [])
-            async with self._changed:
-                await self._changed.wait_for(self._has_room)
-                self._unsent.append(answered)
-                self._changed.notify_all()
+            await self._hand_over(answered)
 
     async def send_all(self) -> None:
         """Runs until it is cancelled.  One batch at a time, so that answers keep their order."""
@@ -88,6 +85,12 @@ class Lane:
             await self._send_batch(
                 [answered for answered in batch if self._is_current(answered.event)]
             )
+
+    async def _hand_over(self, answered: _Answered) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._has_room(answered))
+            self._unsent.append(answered)
+            self._changed.notify_all()
 
     async def _answer(self, event: EventT) -> _Answered:
         asked = [frames.decode(part) for part in unbundle(event.value)]
@@ -120,5 +123,6 @@ class Lane:
                 attempt += 1
                 await asyncio.sleep(wait_s)
 
-    def _has_room(self) -> bool:
-        return sum(answered.nbytes for answered in self._unsent) < _MOST_UNSENT_BYTES
+    def _has_room(self, more: _Answered) -> bool:
+        waiting = sum(answered.nbytes for answered in self._unsent)
+        return not self._unsent or waiting + more.nbytes <= _MOST_UNSENT_BYTES

@@ -137,13 +137,15 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
     events = len(offsets)
     timestamps, ks = np.zeros(events, np.int64), np.zeros(events, np.int64)
     keys: list[bytes | None] = [None] * events
+    unnamed = np.ones(events, np.bool_)  # their keys are the same in every partial: unpack once
     starts = np.zeros((len(partials), events), np.int64)
     counts = np.zeros((len(partials), events), np.int64)
     first_hit = 0
     for i, partial in enumerate(partials):
         rows = np.searchsorted(offsets, partial.offsets)
         timestamps[rows], ks[rows] = partial.timestamps, partial.ks
-        if i == 0 or len(rows) < events:
+        if unnamed[rows].any():
+            unnamed[rows] = False
             for row, key in zip(rows.tolist(), partial.keys.unpack(), strict=True):
                 keys[row] = key
         counts[i, rows] = partial.counts

@@ -69,7 +69,7 @@ class Outbox:
     def send_dead_letter(self, letter: DeadLetter, to: str | None = None) -> None:
         """To the dead-letter topic of the topic it came from, unless `to` names another."""
         log.warning("%s refused: %s", letter.source, letter.error)
-        topic = to or f"{letter.topic}.dlq"
+        topic, letter = to or f"{letter.topic}.dlq", letter.fitting()
         self.send(topic, letter.value, key=letter.key, headers=letter.annotated_headers())
 
     def poll(self) -> None:

@@ -1,4 +1,6 @@
-from topics.dead_letters import VERSION, DeadLetter
+import pytest
+
+from topics.dead_letters import KEPT_BYTES, MOST_BYTES, VERSION, DeadLetter
 
 ADDED = [
     "podium-error",
@@ -66,3 +68,25 @@ def test_making_the_headers_leaves_the_letter_alone():
     given = letter()
     given.annotated_headers()
     assert given == letter()
+
+
+def test_a_letter_that_its_topic_takes_is_kept_whole():
+    letter = DeadLetter("t", 0, 1, b"k", bytes(MOST_BYTES - 1), [], "e", "f")
+    assert letter.fitting() is letter
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "headers"),
+    [
+        pytest.param(b"k", bytes(MOST_BYTES), [], id="value"),
+        pytest.param(bytes(MOST_BYTES + 1), None, [], id="key"),
+        pytest.param(b"k", b"v", [("trace", bytes(MOST_BYTES))], id="headers"),
+    ],
+)
+def test_of_a_larger_letter_the_beginning_is_kept_and_its_sizes_are_told(key, value, headers):
+    kept = DeadLetter("t", 0, 1, key, value, headers, "e", "f").fitting()
+    assert kept.nbytes < MOST_BYTES
+    assert kept.key == key[:KEPT_BYTES]
+    assert kept.value == (value and value[:KEPT_BYTES])
+    told = dict(kept.annotated_headers())["podium-cut"].decode()
+    assert told == f"key {len(key)} bytes, value {len(value or b'')} bytes"

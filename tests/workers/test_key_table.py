@@ -1,0 +1,145 @@
+import json
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from workers.key_table import KeyTable
+
+names = st.one_of(
+    st.integers(0, 30).map(str),
+    st.text(max_size=4),
+    st.sampled_from(['"', "\\", "\x00", "é", "🐞", "x" * 256]),
+)
+
+
+def offsets_of(numbers):
+    return np.array(numbers, np.int64)
+
+
+def read(texts):
+    """The ids that these JSON strings spell."""
+    return [json.loads(text) for text in texts.unpack()]
+
+
+class TableAgainstDict(RuleBasedStateMachine):
+    @initialize()
+    def start(self):
+        self.table = KeyTable()
+        self.expected = {}  # offset by name
+        self.next_offset = 0
+
+    @rule(chosen=st.lists(names, unique=True, max_size=8), gap=st.integers(0, 2**40))
+    def put_new(self, chosen, gap):
+        new = [name for name in chosen if name not in self.expected]
+        first = self.next_offset + gap
+        offsets = range(first, first + len(new))
+        self.table.put_many([name.encode() for name in new], offsets_of(offsets))
+        self.expected.update(zip(new, offsets, strict=True))
+        self.next_offset = offsets.stop
+
+    @rule(chosen=st.lists(names, unique=True, max_size=8))
+    def update(self, chosen):
+        """As a shard does it: out with the old offsets, in with the new ones."""
+        known = [name for name in chosen if name in self.expected]
+        self.remove(known)
+        self.put_new(known, 0)
+
+    @rule(chosen=st.lists(names, unique=True, max_size=8))
+    def remove(self, chosen):
+        removed = self.table.remove_many([name.encode() for name in chosen])
+        known = [self.expected.pop(name) for name in chosen if name in self.expected]
+        assert removed.tolist() == known
+        assert removed.dtype == np.int64
+
+    @rule(data=st.data())
+    def spell(self, data):
+        if self.expected:
+            asked = data.draw(st.lists(st.sampled_from(sorted(self.expected)), max_size=12))
+            texts = self.table.texts(offsets_of([self.expected[name] for name in asked]))
+            assert read(texts) == asked
+
+    @invariant()
+    def all_holds(self):
+        self.table.check()
+        assert len(self.table) == len(self.expected)
+
+
+TestTableAgainstDict = TableAgainstDict.TestCase
+TestTableAgainstDict.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+def filled(count, stem="subscription"):
+    table = KeyTable()
+    keys = [f"{stem}-{i}".encode() for i in range(count)]
+    table.put_many(keys, np.arange(count) * 3)
+    return table, keys
+
+
+def test_an_empty_table_holds():
+    table = KeyTable()
+    table.check()
+    assert len(table) == 0
+    assert table.texts(offsets_of([])).lengths.tolist() == []
+
+
+def test_texts_are_json_strings_in_the_order_asked_for_and_as_often():
+    table, _ = filled(5, 'say "é"')
+    assert read(table.texts(offsets_of([12, 0, 12]))) == ['say "é"-4', 'say "é"-0', 'say "é"-4']
+
+
+def test_removing_what_is_not_there_removes_nothing():
+    table, keys = filled(3)
+    assert table.remove_many([b"nobody", keys[1], b"no one"]).tolist() == [3]
+    assert table.remove_many([]).tolist() == []
+    assert len(table) == 2
+    table.check()
+
+
+def test_a_table_grows_beyond_its_first_rows_and_bytes():
+    table, keys = filled(5000, "a rather long name for a subscription")
+    table.check()
+    assert read(table.texts(offsets_of([0, 14_997]))) == [keys[0].decode(), keys[-1].decode()]
+
+
+def test_a_table_is_written_anew_when_most_of_it_is_gone():
+    table, keys = filled(20_000)
+    full = table.nbytes
+    gone = table.remove_many(keys[100:])
+    assert gone.tolist() == (np.arange(100, 20_000) * 3).tolist()
+    table.check()
+    assert table.nbytes < full / 4
+    assert read(table.texts(np.arange(100) * 3)) == [key.decode() for key in keys[:100]]
+
+
+def test_a_table_does_not_grow_while_the_same_keys_are_updated_for_ever():
+    table, keys = filled(3000)
+    sizes = []
+    for generation in range(1, 30):
+        table.remove_many(keys)
+        table.put_many(keys, np.arange(3000) + generation * 10_000)
+        sizes.append(table.nbytes)
+    table.check()
+    assert max(sizes[10:]) <= max(sizes[:10])
+
+
+def test_a_table_does_not_grow_while_few_of_its_keys_are_updated_for_ever():
+    table, keys = filled(3000)
+    sizes = []
+    for generation in range(1, 200):
+        some = keys[:100] if generation % 2 else keys[1000:1100]
+        table.remove_many(some)
+        table.put_many(some, np.arange(100) + generation * 10_000)
+        sizes.append(table.nbytes)
+    table.check()
+    assert max(sizes[100:]) <= max(sizes[:100])
+
+
+def test_a_table_that_was_emptied_can_be_filled_again():
+    table, keys = filled(3000)
+    table.remove_many(keys)
+    table.check()
+    table.put_many(keys[:2], offsets_of([100_000, 100_001]))
+    table.check()
+    assert read(table.texts(offsets_of([100_001]))) == [keys[1].decode()]

@@ -1,0 +1,530 @@
+"""Merging of answers, and which frames wait for how long.
+
+`FleetOfLogs` is a model of the whole fleet as the merger sees it: routers, matchers and the merger
+die at any moment and do again what they had not committed.
+"""
+
+from collections import defaultdict
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from topics.frames import FrameName
+from topics.keys import Keys
+from topics.partials import Partial
+from workers.merging import Assembly, merge
+
+
+def partial(
+    events, *, shard=0, name=None, shards=(0, 1), as_of=-1, key_of=lambda offset: b"%d" % offset
+):
+    """The answer to events given as {offset: (k, [(score, id), …])}, best first."""
+    hits = [hit for _, best in events.values() for hit in best]
+    offsets = np.array(list(events), np.int64)
+    texts = [b'"%d/%d"' % (shard, id) for _, id in hits]
+    return Partial(
+        name or FrameName(0, 1, int(offsets[0]), int(offsets[-1])),
+        shard,
+        np.array(shards, np.uint16),
+        as_of,
+        offsets,
+        offsets + 1000,
+        np.array([k for k, _ in events.values()], np.int32),
+        Keys.pack([key_of(offset) for offset in events]),
+        np.array([len(best) for _, best in events.values()], np.int32),
+        np.array([score for score, _ in hits], np.float64),
+        np.array([id for _, id in hits], np.int64),
+        Keys.pack(texts),
+    )
+
+
+def merged_hits(frame):
+    """Per event a list of (id text, score), read from the columns that are written out."""
+    h = frame.hits
+    flat = [
+        (h.texts[start : start + length].tobytes(), score)
+        for start, length, score in zip(
+            h.text_starts.tolist(), h.text_lengths.tolist(), h.scores.tolist(), strict=True
+        )
+    ]
+    ends = np.cumsum(h.counts).tolist()
+    assert len(flat) == (ends[-1] if ends else 0)
+    return [flat[end - n : end] for end, n in zip(ends, h.counts.tolist(), strict=True)]
+
+
+def test_hits_of_all_shards_are_merged_best_first():
+    frame = merge(
+        [
+            partial({5: (3, [(9.0, 4), (1.0, 7)])}, shard=0, as_of=40),
+            partial({5: (3, [(5.0, 2), (2.0, 3)])}, shard=1, as_of=-1),
+        ]
+    )
+    assert merged_hits(frame) == [[(b'"0/4"', 9.0), (b'"1/2"', 5.0), (b'"1/3"', 2.0)]]
+    assert frame.as_of == {0: 40, 1: -1}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_ties_go_to_the_older_offset_and_then_to_the_lower_shard(order):
+    answers = [
+        partial({5: (9, [(1.0, 6), (1.0, 8)])}, shard=0),
+        partial({5: (9, [(1.0, 2), (1.0, 6)])}, shard=1),
+        partial({5: (9, [(1.0, 6), (0.5, 1)])}, shard=2),
+    ]
+    frame = merge([answers[shard] for shard in order])
+    ids = [text for text, _ in merged_hits(frame)[0]]
+    assert ids == [b'"1/2"', b'"0/6"', b'"1/6"', b'"2/6"', b'"0/8"', b'"2/1"']
+
+
+def test_a_negative_zero_ties_with_zero():
+    frame = merge([partial({5: (2, [(0.0, 8)])}, shard=0), partial({5: (2, [(-0.0, 3)])}, shard=1)])
+    assert [text for text, _ in merged_hits(frame)[0]] == [b'"1/3"', b'"0/8"']
+
+
+def test_what_belongs_to_the_events_is_kept():
+    name = FrameName(7, 1, 40, 42)
+    keys = {40: None, 41: b"", 42: b"visitor"}
+    answers = [
+        partial({o: (1, []) for o in keys}, shard=shard, name=name, key_of=keys.get)
+        for shard in (0, 1)
+    ]
+    frame = merge(answers)
+    assert frame.partition == 7
+    assert frame.offsets.tolist() == [40, 41, 42]
+    assert frame.timestamps.tolist() == [1040, 1041, 1042]
+    assert frame.keys == [None, b"", b"visitor"]
+    assert merged_hits(frame) == [[], [], []]
+
+
+def test_a_single_shard_is_its_own_answer():
+    frame = merge([partial({5: (2, [(2.0, 1), (1.0, 0)]), 9: (1, [])}, shards=(0,))])
+    assert merged_hits(frame) == [[(b'"0/1"', 2.0), (b'"0/0"', 1.0)], []]
+
+
+def test_a_shard_that_was_asked_about_fewer_events_leaves_the_others_whole():
+    frame = merge(
+        [
+            partial({5: (2, [(1.0, 0)])}, shard=0),
+            partial({5: (2, [(2.0, 0)]), 8: (3, [(3.0, 4)])}, shard=1),
+        ]
+    )
+    assert frame.offsets.tolist() == [5, 8]
+    assert frame.timestamps.tolist() == [1005, 1008]
+    assert frame.keys == [b"5", b"8"]
+    assert merged_hits(frame) == [[(b'"1/0"', 2.0), (b'"0/0"', 1.0)], [(b'"1/4"', 3.0)]]
+
+
+def test_shards_that_were_asked_about_different_events_are_laid_side_by_side():
+    frame = merge(
+        [
+            partial({6: (1, [(1.0, 0)])}, shard=0),
+            partial({5: (1, [(2.0, 0)]), 8: (1, [])}, shard=1),
+        ]
+    )
+    assert frame.offsets.tolist() == [5, 6, 8]
+    assert frame.keys == [b"5", b"6", b"8"]
+    assert merged_hits(frame) == [[(b'"1/0"', 2.0)], [(b'"0/0"', 1.0)], []]
+
+
+@st.composite
+def frames_of_hits(draw):
+    """For each shard the events it was asked about, with hits in the order a shard gives them."""
+    shards = draw(st.integers(1, 4))
+    ks = draw(st.dictionaries(st.integers(0, 20), st.integers(0, 6), min_size=1, max_size=6))
+    hit = st.tuples(st.sampled_from([-1.0, 0.0, 1.0, 2.5]), st.integers(0, 6))
+    answers = []
+    for shard in range(shards):
+        asked = draw(st.sets(st.sampled_from(sorted(ks)), min_size=1))
+        asked = sorted(ks) if draw(st.booleans()) else sorted(asked)
+        events = {}
+        for offset in asked:
+            hits = draw(st.lists(hit, max_size=6, unique_by=lambda hit: hit[1]))
+            events[offset] = (ks[offset], sorted(hits, key=lambda h: (-h[0], h[1]))[: ks[offset]])
+        answers.append(partial(events, shard=shard, shards=range(shards), as_of=shard * 10))
+    return answers
+
+
+def naive_merge(answers):
+    everything = defaultdict(list)
+    ks = {}
+    for answer in answers:
+        at = 0
+        for offset, k, count in zip(
+            answer.offsets.tolist(), answer.ks.tolist(), answer.counts.tolist(), strict=True
+        ):
+            ks[offset] = k
+            for i in range(at, at + count):
+                everything[offset].append((-answer.scores[i], answer.ids[i], answer.shard))
+            at += count
+    return {
+        offset: [
+            (b'"%d/%d"' % (shard, id), -negated)
+            for negated, id, shard in sorted(everything[offset])[:k]
+        ]
+        for offset, k in sorted(ks.items())
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(answers=frames_of_hits(), data=st.data())
+def test_merging_is_sorting(answers, data):
+    expected = naive_merge(answers)
+    frame = merge(data.draw(st.permutations(answers)))
+    assert frame.offsets.tolist() == list(expected)
+    assert merged_hits(frame) == list(expected.values())
+    assert frame.keys == [b"%d" % offset for offset in expected]
+    assert frame.timestamps.tolist() == [offset + 1000 for offset in expected]
+    assert frame.as_of == {answer.shard: answer.shard * 10 for answer in answers}
+
+
+class Desk:
+    """An assembly fed from one partials partition."""
+
+    def __init__(self):
+        self.assembly = Assembly()
+        self.read = 0
+
+    def answer(self, shard, epoch, first, last, partition=0):
+        """The merged frame as (epoch, first, last), or None."""
+        name = FrameName(partition, epoch, first, last)
+        given = partial({o: (1, []) for o in range(first, last + 1)}, shard=shard, name=name)
+        merged = self.assembly.add(given, 0, self.read)
+        self.read += 1
+        return merged and (epoch, *merged.offsets[[0, -1]].tolist())
+
+    @property
+    def safe(self):
+        return self.assembly.safe_place(0, self.read)
+
+
+def test_a_frame_comes_out_when_every_shard_has_answered():
+    desk = Desk()
+    assert desk.answer(0, 1, 0, 9) is None
+    assert (desk.assembly.frames, desk.safe) == (1, 0)
+    assert desk.answer(1, 1, 0, 9) == (1, 0, 9)
+    assert (desk.assembly.frames, desk.safe, desk.assembly.orphaned) == (0, 2, 0)
+
+
+def test_a_shard_may_be_ahead_of_another():
+    desk = Desk()
+    assert [desk.answer(0, 1, first, first + 9) for first in (0, 10, 20)] == [None] * 3
+    assert (desk.assembly.frames, desk.safe) == (3, 0)
+    assert desk.answer(1, 1, 0, 9) == (1, 0, 9)
+    assert desk.safe == 1
+    assert desk.answer(1, 1, 10, 19) == (1, 10, 19)
+    assert desk.answer(1, 1, 20, 29) == (1, 20, 29)
+    assert (desk.safe, desk.assembly.orphaned) == (desk.read, 0)
+
+
+def test_only_the_shards_that_take_part_are_waited_for():
+    desk = Desk()
+    given = partial({0: (1, [])}, shard=3, shards=(3,))
+    assert desk.assembly.add(given, 0, 0).as_of == {3: -1}
+
+
+def test_a_repeat_of_a_frame_that_is_out_is_dropped():
+    desk = Desk()
+    for shard in (0, 1):
+        desk.answer(shard, 1, 0, 9)
+    assert desk.answer(1, 1, 0, 9) is None
+    assert (desk.assembly.frames, desk.safe, desk.assembly.orphaned) == (0, 3, 0)
+
+
+def test_a_repeat_of_a_frame_that_waits_changes_nothing():
+    desk = Desk()
+    desk.answer(1, 1, 0, 9)
+    assert desk.answer(1, 1, 0, 9) is None
+    assert (desk.assembly.frames, desk.safe) == (1, 0)
+    assert desk.answer(0, 1, 0, 9) == (1, 0, 9)
+
+
+def test_the_first_answer_of_a_shard_counts():
+    assembly = Assembly()
+    assembly.add(partial({0: (1, [(1.0, 5)])}, shard=0, as_of=7), 0, 0)
+    assembly.add(partial({0: (1, [(9.0, 6)])}, shard=0, as_of=8), 0, 1)
+    frame = assembly.add(partial({0: (1, [])}, shard=1), 0, 2)
+    assert (frame.as_of[0], merged_hits(frame)) == (7, [[(b'"0/5"', 1.0)]])
+
+
+def test_a_frame_that_its_router_sent_to_some_shards_only_is_given_up():
+    """
+    shard 0:  1[0-9]  2[0-4] 2[5-14]
+    shard 1:          2[0-4] 2[5-14]
+    """
+    desk = Desk()
+    desk.answer(0, 1, 0, 9)
+    desk.answer(0, 2, 0, 4)
+    assert desk.answer(1, 2, 0, 4) == (2, 0, 4)
+    assert desk.assembly.frames == 1  # events 5 to 9 are not answered otherwise yet
+    assert desk.safe == 0
+    desk.answer(0, 2, 5, 14)
+    assert desk.answer(1, 2, 5, 14) == (2, 5, 14)
+    assert (desk.assembly.frames, desk.assembly.orphaned) == (0, 1)
+    assert desk.safe == desk.read
+
+
+def test_all_frames_that_a_shard_has_passed_are_given_up_at_once():
+    desk = Desk()
+    for first in (0, 5, 10, 15):
+        desk.answer(0, 1, first, first + 4)
+    desk.answer(1, 2, 0, 17)
+    assert (desk.assembly.orphaned, desk.assembly.frames) == (3, 2)
+    assert desk.answer(0, 2, 0, 17) == (2, 0, 17)
+    assert desk.safe == 3  # events 18 and 19 are still to be answered
+
+
+def test_a_late_answer_to_a_frame_that_was_given_up_is_dropped():
+    desk = Desk()
+    desk.answer(0, 1, 0, 9)
+    desk.answer(1, 2, 0, 9)
+    assert desk.assembly.orphaned == 1
+    assert desk.answer(1, 1, 0, 9) is None
+    assert desk.answer(0, 2, 0, 9) == (2, 0, 9)
+    assert desk.assembly.frames == 0
+
+
+def test_frames_of_different_partitions_do_not_pass_each_other():
+    desk = Desk()
+    desk.answer(0, 1, 0, 9, partition=0)
+    desk.answer(1, 5, 90, 99, partition=2)
+    assert desk.assembly.frames == 2
+    assert desk.answer(1, 1, 0, 9, partition=0) == (1, 0, 9)
+
+
+def test_after_a_restart_the_second_half_of_a_finished_frame_is_given_up():
+    """The first frame was written before; only its last answer is read again."""
+    desk = Desk()
+    desk.answer(0, 1, 10, 19)
+    desk.answer(1, 1, 0, 9)
+    assert (desk.assembly.frames, desk.assembly.orphaned) == (1, 1)
+    assert desk.answer(1, 1, 10, 19) == (1, 10, 19)
+
+
+def test_each_partials_partition_has_its_own_safe_place():
+    assembly = Assembly()
+    waiting = partial({0: (1, [])}, shard=0, name=FrameName(1, 1, 0, 0))
+    assembly.add(waiting, source=1, place=500)
+    assert assembly.safe_place(1, 900) == 500
+    assert assembly.safe_place(0, 77) == 77
+
+
+def test_what_came_from_a_lost_partition_is_forgotten_and_the_rest_is_not():
+    assembly = Assembly()
+    for partition in (0, 1, 3):  # of the events; partials partition 0 or 1
+        name = FrameName(partition, 1, 0, 9)
+        assembly.add(partial({0: (1, [])}, shard=0, name=name), partition % 2, 10 + partition)
+    assert assembly.nbytes > 0
+    assembly.forget(1, 2)
+    assert (assembly.frames, assembly.safe_place(1, 40), assembly.safe_place(0, 40)) == (1, 40, 10)
+    # What the shards had passed is forgotten as well: their answers may be read again.
+    again = FrameName(1, 1, 0, 9)
+    assert assembly.add(partial({0: (1, [])}, shard=0, name=again), 1, 11) is None
+    assert assembly.add(partial({0: (1, [])}, shard=1, name=again), 1, 13) is not None
+    assembly.forget(0, 2)
+    assert (assembly.frames, assembly.nbytes) == (0, 0)
+
+
+PARTITIONS, SHARDS = 2, 3
+partitions, shards = st.integers(0, PARTITIONS - 1), st.integers(0, SHARDS - 1)
+a_few = st.integers(1, 6)
+cuts = st.lists(a_few, min_size=1, max_size=4)
+some_a_shard = st.tuples(*[st.integers(0, 5)] * SHARDS)
+
+
+class Router:
+    """Of one events partition.  What it sends reaches each shard in order, but not all at once."""
+
+    def __init__(self, epoch, committed):
+        self.epoch, self.committed, self.position = epoch, committed, committed
+        self.queued = [[] for _ in range(SHARDS)]
+
+
+class FleetOfLogs(RuleBasedStateMachine):
+    @initialize()
+    def start(self):
+        self.routers = [Router(1, 0) for _ in range(PARTITIONS)]
+        self.zombies = []  # routers that lost their partition and go on sending what they had
+        self.events = [0] * PARTITIONS  # that some router has seen
+        self.frames = [[] for _ in range(SHARDS)]  # the log of each shard
+        self.answered = [0] * SHARDS  # position of each matcher in its log
+        self.acknowledged = [0] * SHARDS
+        self.partials = []  # the log that the merger reads; a record is a list of answers
+        self.assembly = Assembly()
+        self.following = self.committed = 0
+        self.written = [set() for _ in range(PARTITIONS)]  # and acknowledged by the broker
+        self.in_flight = [set() for _ in range(PARTITIONS)]
+        self.repeats = self.crashes = 0
+
+    # Routers
+
+    @rule(partition=partitions, cuts=cuts, send=st.booleans())
+    def make_frames(self, partition, cuts, send):
+        router = self.routers[partition]
+        for count in cuts:
+            last = router.position + count - 1
+            name = FrameName(partition, router.epoch, router.position, last)
+            for queue in router.queued:
+                queue.append(name)
+            router.position = last + 1
+        self.events[partition] = max(self.events[partition], router.position)
+        if send:
+            self.send(router)
+
+    def send(self, router, counts=(None,) * SHARDS):
+        """The first frames of each shard's queue, or all of them."""
+        for log, queue, count in zip(self.frames, router.queued, counts, strict=True):
+            log.extend(queue[:count])
+            del queue[:count]
+
+    @rule(data=st.data(), counts=some_a_shard)
+    def send_some(self, data, counts):
+        """Frames reach one shard before the others; some come from a router that should be dead."""
+        self.send(data.draw(st.sampled_from([*self.routers, *self.zombies])), counts)
+
+    @rule(partition=partitions)
+    def router_commits(self, partition):
+        router = self.routers[partition]
+        self.send(router)
+        router.committed = router.position
+
+    @rule(
+        partition=partitions,
+        cuts=cuts,
+        counts=some_a_shard,
+        later=st.integers(1, 3),
+        lives_on=st.booleans(),
+    )
+    def router_dies_while_it_sends(self, partition, cuts, counts, later, lives_on):
+        """Its successor starts where it had committed, and cuts otherwise."""
+        dead = self.routers[partition]
+        self.make_frames(partition, cuts, False)
+        self.send(dead, counts)
+        self.routers[partition] = Router(dead.epoch + later, dead.committed)
+        if lives_on:
+            self.zombies.append(dead)
+        self.crashes += 1
+
+    # Matchers
+
+    @rule(shard=shards, count=a_few, acknowledge=st.booleans())
+    def answer(self, shard, count, acknowledge):
+        """Frames that came in one record are answered in one."""
+        asked = self.frames[shard][self.answered[shard] :][:count]
+        if asked:
+            self.partials.append([(shard, name) for name in asked])
+        self.answered[shard] += len(asked)
+        if acknowledge:
+            self.acknowledged[shard] = self.answered[shard]
+
+    @rule(shard=shards)
+    def matcher_dies(self, shard):
+        """Whoever takes the shard answers again what was not acknowledged."""
+        self.crashes += self.answered[shard] > self.acknowledged[shard]
+        self.answered[shard] = self.acknowledged[shard]
+
+    # The merger
+
+    @rule(count=a_few, commit=st.booleans())
+    def merge_some(self, count, commit):
+        for record in self.partials[self.following :][:count]:
+            for shard, name in record:
+                events = {offset: (1, []) for offset in range(name.first, name.last + 1)}
+                given = partial(events, shard=shard, name=name, shards=range(SHARDS))
+                if merged := self.assembly.add(given, 0, self.following):
+                    self.note(merged, name)
+            self.following += 1
+        if commit:
+            self.merger_commits()
+
+    def note(self, merged, name):
+        offsets = set(range(name.first, name.last + 1))
+        assert (merged.partition, set(merged.offsets.tolist())) == (name.partition, offsets)
+        assert merged.as_of.keys() == set(range(SHARDS))
+        self.repeats += not offsets.isdisjoint(self.written[name.partition])
+        self.repeats += not offsets.isdisjoint(self.in_flight[name.partition])
+        self.in_flight[name.partition] |= offsets
+
+    def merger_commits(self):
+        for written, in_flight in zip(self.written, self.in_flight, strict=True):
+            written |= in_flight
+            in_flight.clear()
+        self.committed = self.safe_place()
+
+    @rule()
+    def merger_dies(self):
+        """What it had written without an acknowledgement is lost."""
+        self.assembly = Assembly()
+        self.following = self.committed
+        self.in_flight = [set() for _ in range(PARTITIONS)]
+        self.crashes += 1
+
+    @rule(in_time=st.booleans())
+    def merger_loses_its_partition(self, in_time):
+        """And gets it back, having committed or not."""
+        if in_time:
+            self.merger_commits()
+        self.assembly.forget(0, 1)
+        self.following = self.committed
+        self.crashes += 1
+
+    def safe_place(self):
+        return self.assembly.safe_place(0, self.following)
+
+    # What must hold
+
+    @invariant()
+    def nothing_that_is_not_answered_is_committed(self):
+        """Every event that its router will not send again is written, or the merger will still
+        read the answers of all shards to some frame of it."""
+        readable = defaultdict(set)  # the shards whose answer lies ahead, by frame
+        for shard, name in chain(*self.partials[self.safe_place() :]):
+            readable[name].add(shard)
+        for shard, log in enumerate(self.frames):
+            for name in log[self.answered[shard] :]:
+                readable[name].add(shard)
+        covered = [w | f for w, f in zip(self.written, self.in_flight, strict=True)]
+        for name, who in readable.items():
+            if len(who) == SHARDS:
+                covered[name.partition].update(range(name.first, name.last + 1))
+        for partition, router in enumerate(self.routers):
+            missing = set(range(router.committed)) - covered[partition]
+            assert not missing, f"events {sorted(missing)} of partition {partition} are lost"
+
+    @invariant()
+    def the_safe_place_is_what_was_read_and_never_goes_back(self):
+        assert self.committed <= self.safe_place() <= self.following
+
+    @precondition(lambda self: not self.crashes)
+    @invariant()
+    def without_a_crash_nothing_is_given_up_or_repeated(self):
+        assert (self.assembly.orphaned, self.repeats) == (0, 0)
+
+    def teardown(self):
+        if not hasattr(self, "assembly"):
+            return
+        for partition, router in enumerate(self.routers):
+            behind = self.events[partition] - router.position
+            self.make_frames(partition, [behind] if behind else [], True)
+        self.drain()
+        assert self.written == [set(range(count)) for count in self.events]
+        # Frames that nobody will complete go with the next one that every shard answers.
+        for partition in range(PARTITIONS):
+            self.make_frames(partition, [1], True)
+        self.drain()
+        assert self.written == [set(range(count)) for count in self.events]
+        assert self.assembly.frames == 0, "a frame waits for ever"
+        assert self.committed == len(self.partials)
+
+    def drain(self):
+        for partition in range(PARTITIONS):
+            self.router_commits(partition)
+        for shard in range(SHARDS):
+            self.answer(shard, len(self.frames[shard]), True)
+        self.merge_some(len(self.partials), True)
+
+
+TestFleetOfLogs = FleetOfLogs.TestCase
+TestFleetOfLogs.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

@@ -1,0 +1,219 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from confluent_kafka import Message
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import oracle
+from topics import frames, partials
+from topics.catalogue import FRAME_BYTES
+from topics.frames import Frame, FrameName
+from topics.keys import Keys
+from topics.packing import bundle
+from topics.subscriptions import MAX_ID_BYTES, RankedContract
+from workers.changes import read_changes
+from workers.framing import MAX_HITS_PER_RECORD, MAX_KEY_BYTES_PER_RECORD
+from workers.shard import RankedShard
+
+ATTRIBUTES = ("age", "visits")
+NAN = math.nan
+
+
+@pytest.fixture
+def shard():
+    return RankedShard(0, RankedContract(ATTRIBUTES))
+
+
+def apply(shard, *records, first=None):
+    """Records given as (key, value), at the offsets that follow; the only shard has them all."""
+    start = shard.next_offset if first is None else first
+    messages = [
+        Message(topic="subscriptions", partition=0, offset=start + i, key=key, value=value)
+        for i, (key, value) in enumerate(records)
+    ]
+    shard.apply(read_changes(messages, shard.contract, 1))
+
+
+def wanting(where, score):
+    return json.dumps({"where": where, "score": score}).encode()
+
+
+def frame(*events, ks=None, shard=0):
+    """A frame of events given as (age, visits)."""
+    n = len(events)
+    return Frame(
+        FrameName(3, 77, 40, 40 + max(n - 1, 0)),
+        shard,
+        np.array([0, 1], np.uint16),
+        -1,
+        np.arange(40, 40 + n),
+        np.arange(n) + 1000,
+        np.array(events, np.float64).reshape(n, 2),
+        np.array([10] * n if ks is None else ks, np.int32),
+        Keys.pack([b"visitor", None, b""][:n] + [b"more"] * (n - 3)),
+    )
+
+
+def answers(partial):
+    """Per event a list of (id text, offset, score)."""
+    hits = list(
+        zip(partial.id_texts.unpack(), partial.ids.tolist(), partial.scores.tolist(), strict=True)
+    )
+    ends = np.cumsum(partial.counts).tolist()
+    return [hits[end - n : end] for end, n in zip(ends, partial.counts.tolist(), strict=True)]
+
+
+def test_hits_come_best_first_and_ties_go_to_the_older(shard):
+    apply(
+        shard,
+        (b"late", wanting({}, 2)),
+        (b"best", wanting({"age": [20, 30]}, 9)),
+        (b"tied", wanting({"age": [30, None]}, 2)),
+        (b"other", wanting({"age": [31, None]}, 9)),
+    )
+    assert answers(shard.answer(frame((30, NAN)))) == [
+        [(b'"best"', 1, 9.0), (b'"late"', 0, 2.0), (b'"tied"', 2, 2.0)]
+    ]
+
+
+def test_an_update_makes_a_subscription_younger(shard):
+    apply(shard, (b"a", wanting({}, 1)), (b"b", wanting({}, 1)))
+    apply(shard, (b"a", wanting({}, 1)))
+    assert answers(shard.answer(frame((0, 0)))) == [[(b'"b"', 1, 1.0), (b'"a"', 2, 1.0)]]
+    assert len(shard) == 2
+
+
+def test_an_unsubscription_takes_the_subscription_away(shard):
+    apply(shard, (b"a", wanting({}, 1)), (b"b", wanting({}, 1)))
+    apply(shard, (b"a", None), (b"nobody", None))
+    assert answers(shard.answer(frame((0, 0)))) == [[(b'"b"', 1, 1.0)]]
+    assert len(shard) == 1
+
+
+def test_an_event_that_lacks_an_attribute_meets_no_interval_on_it(shard):
+    apply(shard, (b"any age", wanting({"age": [None, None]}, 1)), (b"all", wanting({}, 1)))
+    assert answers(shard.answer(frame((NAN, 1), (5, NAN)))) == [
+        [(b'"all"', 1, 1.0)],
+        [(b'"any age"', 0, 1.0), (b'"all"', 1, 1.0)],
+    ]
+
+
+def test_each_event_gets_as_many_as_it_asks_for(shard):
+    apply(shard, *((f"s{i}".encode(), wanting({}, i)) for i in range(5)))
+    partial = shard.answer(frame(*[(0, 0)] * 4, ks=[0, 2, 9, 1]))
+    assert partial.counts.tolist() == [0, 2, 5, 1]
+    assert [[text for text, _, _ in hits] for hits in answers(partial)] == [
+        [],
+        [b'"s4"', b'"s3"'],
+        [b'"s4"', b'"s3"', b'"s2"', b'"s1"', b'"s0"'],
+        [b'"s4"'],
+    ]
+
+
+def test_an_answer_carries_what_the_merger_needs_of_the_frame(shard):
+    given = frame((1, 2), (3, 4), (5, 6), ks=[1, 2, 3])
+    partial = shard.answer(given)
+    assert (partial.frame, partial.shard) == (given.name, 0)
+    assert partial.taking_part.tolist() == [0, 1]
+    assert partial.offsets.tolist() == [40, 41, 42]
+    assert partial.timestamps.tolist() == [1000, 1001, 1002]
+    assert partial.ks.tolist() == [1, 2, 3]
+    assert partial.keys.unpack() == [b"visitor", None, b""]
+
+
+def test_an_answer_says_the_last_offset_that_was_applied(shard):
+    assert shard.answer(frame((0, 0))).as_of == -1
+    apply(shard, (b"a", wanting({}, 1)), first=17)
+    assert shard.answer(frame((0, 0))).as_of == 17
+    apply(shard, (b"b", b"not json"))
+    assert shard.answer(frame((0, 0))).as_of == 18
+
+
+def test_an_empty_shard_answers_without_hits(shard):
+    partial = shard.answer(frame((1, 2), (3, 4)))
+    assert partial.counts.tolist() == [0, 0]
+    assert len(partial.ids) == len(partial.scores) == len(partial.id_texts.lengths) == 0
+
+
+@pytest.mark.parametrize("events", [(), ((1, 2),)], ids=["no-events", "k-of-zero"])
+def test_a_frame_that_asks_for_nothing_gets_nothing(shard, events):
+    apply(shard, (b"a", wanting({}, 1)))
+    partial = shard.answer(frame(*events, ks=[0] * len(events)))
+    assert partial.counts.tolist() == [0] * len(events)
+    assert len(partial.ids) == 0
+
+
+def test_the_answer_to_a_frame_off_the_wire_goes_back_on_it(shard):
+    apply(shard, (b'"quoted" \\', wanting({"age": [1, 2]}, 1.5)))
+    decoded = frames.decode(frames.encode(frame((1, NAN), (3, 3), (2, 0))))
+    partial = shard.answer(decoded)
+    back = partials.decode(partials.encode(partial))
+    assert answers(back) == answers(partial)
+    assert answers(back) == [[(rb'"\"quoted\" \\"', 0, 1.5)], [], [(rb'"\"quoted\" \\"', 0, 1.5)]]
+    assert back.keys.unpack() == [b"visitor", None, b""]
+
+
+@pytest.mark.parametrize("letter", ["x", "é", '"'], ids=["plain", "unicode", "escaped"])
+def test_the_largest_answer_that_a_record_may_ask_for_fits_into_its_topic(shard, letter):
+    """The longest ids, as JSON spells them, and as many bytes of event keys as there may be."""
+    fill = letter * ((MAX_ID_BYTES - 4) // len(letter.encode()))
+    apply(shard, *((f"{i:04}{fill}".encode(), wanting({}, 1)) for i in range(1000)))
+    events = MAX_HITS_PER_RECORD // 1000
+    keys = [bytes(MAX_KEY_BYTES_PER_RECORD // events)] * events
+    asked = frame(*[(0, 0)] * events, ks=[1000] * events)._replace(keys=Keys.pack(keys))
+    partial = shard.answer(asked)
+    assert len(partial.ids) == MAX_HITS_PER_RECORD
+    size = len(bundle([partials.encode(partial)]))
+    assert size < FRAME_BYTES
+
+
+coarse = st.integers(0, 4)
+ends = st.one_of(st.none(), coarse)
+intervals = st.tuples(ends, ends).filter(lambda e: None in e or e[0] <= e[1]).map(list)
+wanted = st.builds(
+    wanting,
+    st.fixed_dictionaries({}, optional=dict.fromkeys(ATTRIBUTES, intervals)),
+    st.sampled_from([-1, 0, 1, 2.5]),
+)
+values = st.one_of(wanted, wanted, wanted, st.none(), st.just(b"not json"))
+batches = st.lists(
+    st.lists(st.tuples(st.integers(0, 12), values), min_size=1, max_size=12), max_size=6
+)
+coordinates = st.one_of(st.just(NAN), coarse.map(float))
+asked = st.lists(st.tuples(coordinates, coordinates, st.integers(0, 6)), max_size=6)
+
+
+def expected_answers(live, names, events):
+    """By a scan: the shard's order is score descending, then offset."""
+    for *values, k in events:
+        event = {a: v for a, v in zip(ATTRIBUTES, values, strict=True) if not math.isnan(v)}
+        yield [
+            (json.dumps(names[offset]).encode(), offset, score)
+            for offset, score in live.top_k(event, k)
+        ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(batches=batches, events=asked)
+def test_answers_are_those_of_a_scan_of_what_is_live(batches, events):
+    shard = RankedShard(0, RankedContract(ATTRIBUTES))
+    live, names, offset_of = oracle.ExactMatches(), {}, {}
+    offset = 0
+    for batch in batches:
+        apply(shard, *((f"s {i}".encode(), value) for i, value in batch))
+        for i, value in batch:
+            if value != b"not json" and (old := offset_of.pop(i, None)) is not None:
+                live.delete(old)
+            if value not in (None, b"not json"):
+                live.insert(offset, *oracle.subscription(value, ATTRIBUTES))
+                offset_of[i], names[offset] = offset, f"s {i}"
+            offset += 1
+
+    partial = shard.answer(frame(*[event[:2] for event in events], ks=[k for *_, k in events]))
+    assert answers(partial) == list(expected_answers(live, names, events))
+    assert partial.as_of == offset - 1
+    assert len(shard) == len(live.live)
+    assert shard.nbytes > 0
