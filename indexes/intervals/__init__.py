@@ -5,10 +5,27 @@ After Machanavajjhala et al., Scalable Ranked Publish/Subscribe.
 
 import numpy as np
 
+from indexes.intervals.interval_tree import ScoredIntervalTree
 from indexes.intervals.ir_tree import IRArrays, IRTree
 from indexes.intervals.matchers import ExactMatcher, MatcherArrays
+from indexes.intervals.r_tree import ScoredRTree
+from indexes.intervals.scored_index import ScoredArrays
+from indexes.intervals.segment_tree import ScoredSegmentTree
+from indexes.intervals.sopt_r_tree import SOPTArrays, SOPTRTree
 
-__all__ = ["ExactMatcher", "IRArrays", "IRTree", "MatcherArrays", "warm_up"]
+__all__ = [
+    "ExactMatcher",
+    "IRArrays",
+    "IRTree",
+    "MatcherArrays",
+    "SOPTArrays",
+    "SOPTRTree",
+    "ScoredArrays",
+    "ScoredIntervalTree",
+    "ScoredRTree",
+    "ScoredSegmentTree",
+    "warm_up",
+]
 
 
 def warm_up() -> None:

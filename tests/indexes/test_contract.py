@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexes.intervals import IRTree
+from indexes.intervals import (
+    IRTree,
+    ScoredIntervalTree,
+    ScoredRTree,
+    ScoredSegmentTree,
+    SOPTRTree,
+)
 from tests.indexes import strategies as some
 from tests.indexes.contract import (
     ID_ERRORS,
@@ -29,8 +35,14 @@ from tests.indexes.contract import (
     scanned,
 )
 
-BUILT = [Subject(IRTree, {"branching": 2}), Subject(IRTree, {"branching": 3}), Subject(IRTree, {})]
-UPDATEABLE = BUILT
+BRANCHINGS: list[dict] = [{"branching": 2}, {"branching": 3}, {}]
+UPDATEABLE = [Subject(IRTree, options) for options in BRANCHINGS]
+BUILT = [
+    *UPDATEABLE,
+    *(Subject(cls, options) for cls in (SOPTRTree, ScoredRTree) for options in BRANCHINGS),
+    Subject(ScoredIntervalTree, {}),
+    Subject(ScoredSegmentTree, {}),
+]
 
 built = pytest.mark.parametrize("subject", BUILT, ids=str)
 updateable = pytest.mark.parametrize("subject", UPDATEABLE, ids=str)
