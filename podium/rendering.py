@@ -76,8 +76,7 @@ def _dead_letter(record: Received) -> str:
         return _text(record.headers.get(name)) or "?"
 
     origin = f"{header('podium-topic')}[{header('podium-partition')}]@{header('podium-offset')}"
-    error = f"{header('podium-error-field')}: {header('podium-error')}"
-    line = printable(f"{record.place}  from {origin}  {error}")
+    line = printable(f"{record.place}  from {origin}  {header('podium-error')}")
     return f"{line}  {_key(record)}  {_shown_value(record)}"
 
 

@@ -46,7 +46,7 @@ def test_a_dead_letter_says_where_it_was_and_what_was_wrong():
         record(
             "podium.ads.events.dlq",
             b'{"age": "old"}',
-            podium_error=b"got text, expected a number",
+            podium_error=b"age: got text, expected a number",
             podium_error_field=b"age",
             podium_topic=b"podium.ads.events",
             podium_partition=b"1",

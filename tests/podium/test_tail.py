@@ -48,7 +48,7 @@ def test_a_match_is_a_line_that_people_can_read(podium, topics, produce):
 
 def test_a_dead_letter_shows_what_was_wrong(podium, topics, produce):
     headers = {
-        "podium-error": b"got text, expected a number",
+        "podium-error": b"age: got text, expected a number",
         "podium-error-field": b"age",
         "podium-topic": topics.topic("events").encode(),
         "podium-partition": b"1",
