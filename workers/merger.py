@@ -19,8 +19,6 @@ from workers.merging import Assembly, MergedFrame
 from workers.outbox import Outbox
 from workers.reading import GroupReader
 
-_COMMIT_EVERY_S = 1.0
-
 
 class Merger:
     def __init__(self, context: Context) -> None:
@@ -31,27 +29,17 @@ class Merger:
         self._assembly = Assembly()
         self._following: dict[int, int] = {}  # next offset to read, by partition
         self._committed: dict[int, int] = {}
-        self._reader = GroupReader(context, "merger", context.names.topic("partials"), self)
+        self._reader = GroupReader(context, context.names.topic("partials"), self)
 
     def run(self) -> None:
-        committed_at = time.monotonic()
-        self._context.health.ready("merger")
-        try:
-            while not self._context.stopping.is_set():
-                self._context.health.beat()
-                for message in self._reader.read(
-                    self._context.settings.merger.poll_partials, _none
-                ):
-                    self._following[message.partition()] = message.offset() + 1
-                    for merged in self._take(message):
-                        self._write(merged)
-                self._outbox.poll()
-                if time.monotonic() - committed_at > _COMMIT_EVERY_S:
-                    self._commit()
-                    committed_at = time.monotonic()
-            self._commit()
-        finally:
-            self._reader.close()
+        self._reader.work(self._step, self._commit)
+
+    def _step(self) -> None:
+        for message in self._reader.read(self._context.settings.merger.poll_partials, _none):
+            self._following[message.partition()] = message.offset() + 1
+            for merged in self._take(message):
+                self._write(merged)
+        self._outbox.poll()
 
     def on_assigned(self, places: list[TopicPartition]) -> None:
         """Nothing to prepare: half-answered frames are read again from the committed offset."""

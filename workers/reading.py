@@ -1,6 +1,7 @@
 """Reading a topic as a member of a consumer group, without mixing assignments up."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from workers.context import Context
 log = logging.getLogger(__name__)
 
 _IDLE_S = 0.25
+_COMMIT_EVERY_S = 1.0
 
 
 class Owner(Protocol):
@@ -34,11 +36,11 @@ class GroupReader:
     anew from what is committed.
     """
 
-    def __init__(self, context: Context, role: str, topic: str, owner: Owner) -> None:
-        self._topic, self._owner = topic, owner
+    def __init__(self, context: Context, topic: str, owner: Owner) -> None:
+        self._context, self._topic, self._owner = context, topic, owner
         self._owned: set[int] = set()
         self._moved = False
-        self._consumer: Consumer = context.consumer(role)
+        self._consumer: Consumer = context.consumer(context.role)
         self._consumer.subscribe(
             [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -75,8 +77,20 @@ class GroupReader:
         """The first offset of any partition, and the one that its next record will get."""
         return self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=5)
 
-    def close(self) -> None:
-        self._consumer.close()
+    def work(self, step: Callable[[], None], commit: Callable[[], None]) -> None:
+        """Take steps until the worker is to stop, and commit every second."""
+        health, committed_at = self._context.health, time.monotonic()
+        health.ready(self._context.role)
+        try:
+            while not self._context.stopping.is_set():
+                health.beat()
+                step()
+                if time.monotonic() - committed_at > _COMMIT_EVERY_S:
+                    commit()
+                    committed_at = time.monotonic()
+            commit()
+        finally:
+            self._consumer.close()
 
     def _start_anew(self) -> None:
         if self._owned:

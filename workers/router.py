@@ -24,8 +24,6 @@ from workers.reading import GroupReader
 
 log = logging.getLogger(__name__)
 
-_COMMIT_EVERY_S = 1.0
-
 
 class Router:
     def __init__(self, context: Context) -> None:
@@ -39,27 +37,17 @@ class Router:
         self._next: dict[int, int] = {}  # offset to commit, by partition
         self._subscription_ends: dict[int, int] = {}  # by shard, as last seen
         self._rate = _Rate()
-        self._reader = GroupReader(context, "router", context.names.topic("events"), self)
+        self._reader = GroupReader(context, context.names.topic("events"), self)
 
     def run(self) -> None:
-        committed_at = time.monotonic()
-        self._context.health.ready("router")
-        try:
-            while not self._context.stopping.is_set():
-                self._context.health.beat()
-                messages = self._reader.read(
-                    self._context.settings.router.poll_events, self._linger
-                )
-                self._rate.saw(len(messages))
-                if messages:
-                    self._forward(messages)
-                self._outbox.poll()
-                if time.monotonic() - committed_at > _COMMIT_EVERY_S:
-                    self._commit()
-                    committed_at = time.monotonic()
-            self._commit()
-        finally:
-            self._reader.close()
+        self._reader.work(self._step, self._commit)
+
+    def _step(self) -> None:
+        messages = self._reader.read(self._context.settings.router.poll_events, self._linger)
+        self._rate.saw(len(messages))
+        if messages:
+            self._forward(messages)
+        self._outbox.poll()
 
     def on_assigned(self, places: list[TopicPartition]) -> None:
         """A partition gets a new epoch, later than its predecessor's.
@@ -69,7 +57,8 @@ class Router:
         """
         now_ms = time.time_ns() // 1_000_000
         for place in places:
-            before = int(place.metadata) if place.metadata else 0
+            told = place.metadata or ""  # other tools may have committed something else there
+            before = int(told) if told.isdecimal() else 0
             self._epochs[place.partition] = max(now_ms, before + 1)
             start = place.offset if place.offset >= 0 else self._start_of_events(place.partition)
             self._next[place.partition] = start
