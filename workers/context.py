@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ class Context(NamedTuple):
     names: Names
     health: Health
     stopping: threading.Event
+    # What librdkafka said last of its connections: it knows why, its calls only know that.
+    last_error: deque[str]
 
     @property
     def client(self) -> dict[str, Any]:
@@ -46,6 +49,9 @@ class Context(NamedTuple):
                 "group.id": self.names.group(role),
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                # Partitions of a worker that died wait this long for their next owner.
+                "session.timeout.ms": round(self.settings.matcher.session_timeout_s * 1000),
+                "heartbeat.interval.ms": round(self.settings.matcher.session_timeout_s * 250),
                 # Its default of 1000 costs two thirds of the throughput when there is a backlog.
                 "fetch.queue.backoff.ms": 5,
                 "fetch.wait.max.ms": 100,
@@ -55,7 +61,9 @@ class Context(NamedTuple):
 
     def _on_error(self, error: KafkaError) -> None:
         """librdkafka goes on trying by itself; the probe says when it is fine again."""
-        self.health.not_ready(BROKER, f"{error.str()}; trying again")
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # says less than the error before it
+            self.last_error.append(error.str())
+        self.health.not_ready(BROKER, f"{unreachable(self, error)}; trying again")
 
 
 def open_context(role: str, settings: Settings, collection: Collection) -> Context:
@@ -64,22 +72,22 @@ def open_context(role: str, settings: Settings, collection: Collection) -> Conte
     health = Health([BROKER, TOPICS, role])
     port = serve(health, settings.http.host, settings.http.port)
     log.info("%s of %s: health on http://%s:%d", role, names.collection, settings.http.host, port)
-    context = Context(role, settings, collection, names, health, threading.Event())
-    Probe(health, BROKER, lambda: _ask_broker(context)).start()
+    context = Context(role, settings, collection, names, health, threading.Event(), deque(maxlen=1))
+    admin = AdminClient(context.client)
+    Probe(health, BROKER, lambda: _ask_broker(context, admin)).start()
     return context
 
 
 def wait_for_topics(context: Context, topics: list[str]) -> bool:
     """Wait until the topics exist; False if the worker is to stop before they do."""
     wanted = {context.names.topic(topic) for topic in topics}
-    wait_s = 0.5
+    admin, wait_s = AdminClient(context.client), 0.5
     while not context.stopping.is_set():
         try:
-            missing = (
-                wanted - AdminClient(context.client).list_topics(timeout=_REPLY_S).topics.keys()
-            )
+            missing = wanted - admin.list_topics(timeout=_REPLY_S).topics.keys()
         except KafkaException as error:
-            context.health.not_ready(TOPICS, f"{_unreachable(context, error)}; trying again")
+            reason = f"{unreachable(context, error.args[0])}; trying again"
+            context.health.not_ready(TOPICS, reason)
         else:
             if not missing:
                 context.health.ready(TOPICS)
@@ -95,12 +103,14 @@ def wait_for_topics(context: Context, topics: list[str]) -> bool:
     return False
 
 
-def _ask_broker(context: Context) -> None:
+def _ask_broker(context: Context, admin: AdminClient) -> None:
     try:
-        AdminClient(context.client).list_topics(context.names.topic("frames"), timeout=_REPLY_S)
+        admin.list_topics(context.names.topic("frames"), timeout=_REPLY_S)
     except KafkaException as error:
-        raise ConnectionError(_unreachable(context, error)) from None
+        raise ConnectionError(unreachable(context, error.args[0])) from None
+    context.last_error.clear()
 
 
-def _unreachable(context: Context, error: KafkaException) -> str:
-    return f"no answer from {context.settings.kafka.brokers} ({error.args[0].str()})"
+def unreachable(context: Context, error: KafkaError) -> str:
+    why = context.last_error[0] if context.last_error else error.str()
+    return f"no answer from {context.settings.kafka.brokers} ({why})"

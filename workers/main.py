@@ -12,6 +12,7 @@ from configs.collection import Collection
 from configs.settings import Settings
 from workers.context import Context, open_context, wait_for_topics
 from workers.health import Probe
+from workers.logs import log_to_stderr
 
 log = logging.getLogger(__name__)
 
@@ -20,13 +21,7 @@ KINDS = ("ranked",)
 
 def run_worker(role: str, settings: Settings, collection: Collection) -> int:
     """Run until TERM or Ctrl-C; the exit code of the process."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    for chatty in ("faust", "mode", "aiokafka", "asyncio"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    log_to_stderr()
     if collection.kind not in KINDS:
         log.error(
             "collection %s: got kind %s, expected one of %s",

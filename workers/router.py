@@ -131,6 +131,8 @@ class Router:
         self._outbox.send_dead_letter(letter)
 
     def _exists(self, shard: int, offset: int) -> bool:
+        if offset < 0:  # a token of a shard without subscriptions
+            return True
         if offset >= self._subscription_ends.get(shard, 0):
             self._subscription_ends[shard] = self._end_of_subscriptions(shard)
         return offset < self._subscription_ends[shard]

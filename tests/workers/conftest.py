@@ -1,0 +1,59 @@
+"""Fleets for the tests of the workers.
+
+Processes take seconds to start, so most tests share one fleet.  Each of them starts without
+subscriptions, and after each everything that came back is compared with the oracle.
+"""
+
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+
+from podium.stack.supervisor import Supervisor
+from tests.workers.fleet import Fleet
+
+MakeFleet = Callable[..., Fleet]
+
+
+@pytest.fixture(scope="session")
+def supervisor() -> Iterator[Supervisor]:
+    """Its guard process stops the workers also when the test run is killed."""
+    supervisor = Supervisor(changed=lambda: None, say=print)
+    yield supervisor
+    supervisor.close()
+
+
+@pytest.fixture(scope="session")
+def make_fleet(
+    supervisor: Supervisor, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MakeFleet]:
+    """Makes fleets of collections that nobody else has; they are stopped at the end."""
+    made: list[Fleet] = []
+
+    def make(stem: str, brokers: str, redis_url: str, **options: dict) -> Fleet:
+        name = f"{stem}-{uuid4().hex[:8]}"
+        folder = tmp_path_factory.mktemp(stem)
+        made.append(Fleet(supervisor, folder, name, brokers, redis_url, **options))
+        return made[-1]
+
+    yield make
+    for fleet in made:
+        fleet.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Fleet:
+    """Two shards, two attributes, k = 3; an event without matches gets a record too."""
+    fleet = make_fleet("shared", broker, redis_url, collection={"partitions": {"matches": 3}})
+    fleet.start_all()
+    return fleet
+
+
+@pytest.fixture
+def fleet(shared_fleet: Fleet) -> Iterator[Fleet]:
+    """The shared fleet, without subscriptions; what the test made of it is checked afterwards."""
+    shared_fleet.check_that_none_has_died()
+    yield shared_fleet
+    shared_fleet.check_all()
+    shared_fleet.clear()
+    shared_fleet.check_that_none_has_died()

@@ -1,0 +1,158 @@
+"""A fleet of real worker processes for one collection, started with the command people type."""
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from configs import kafka_client_config, load_collection, load_settings
+from podium.stack import ports
+from podium.stack.supervisor import Supervised, Supervisor, log_tail
+from podium.topics_setup import ensure_topics
+from tests.workers.traffic import Traffic, eventually
+
+ROLES = ("router", "matcher", "merger")
+READY_S = 120.0  # three processes that import numba, on two busy cores
+
+
+class Reply(NamedTuple):
+    status: int
+    body: dict[str, Any]
+
+
+class Fleet(Traffic):
+    """`collection` and `settings` are merged into the files that the workers read."""
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        folder: Path,
+        name: str,
+        brokers: str,
+        redis_url: str,
+        collection: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        declared = {"name": name, "kind": "ranked", "attributes": ["age", "visits"], "k": 3}
+        declared |= {"max_k": 20, "emit_empty": True, **(collection or {})}
+        chosen: dict[str, Any] = {
+            "kafka": {"brokers": brokers},
+            "redis": {"url": redis_url, "timeout_s": 2},
+            # The least that a broker allows by default: a killed worker is missed soon.
+            "matcher": {"session_timeout_s": 6},
+        }
+        for group, values in (settings or {}).items():
+            chosen[group] = {**chosen.get(group, {}), **values}
+        # Workers run in a folder of their own, so that what they leave in it can be seen.
+        self.working_folder = folder / "cwd"
+        self.working_folder.mkdir(parents=True)
+        self.collection_path, self.settings_path = folder / f"{name}.yaml", folder / "podium.yaml"
+        self.collection_path.write_text(yaml.safe_dump(declared))
+        self.settings_path.write_text(yaml.safe_dump(chosen))
+        self._settings = load_settings(self.settings_path)
+        self.brokers = brokers
+        self._supervisor, self._logs = supervisor, folder / "logs"
+        self.ports: dict[str, int] = {}
+        client = kafka_client_config(self._settings.kafka)
+        super().__init__(load_collection(self.collection_path), client)
+
+    def create_topics(self) -> None:
+        ensure_topics(self._settings, self.declared)
+
+    def start(self, *names: str) -> None:
+        """Start workers; `matcher-2` is a second matcher."""
+        for name, port in zip(names, ports.choose(len(names)), strict=True):
+            self.ports[name] = port
+            files = ["--collection", str(self.collection_path), "--config", str(self.settings_path)]
+            command = [sys.executable, "-m", "podium", "worker", name.partition("-")[0], *files]
+            there = ["env", "--chdir", str(self.working_folder)]
+            argv = [*there, *command, "--http-port", str(port)]
+            self._supervisor.spawn(
+                Supervised(self._full(name), "worker", argv, self._log_path(name), port=port)
+            )
+
+    def start_all(self) -> None:
+        self.create_topics()
+        self.start(*ROLES)
+        self.wait_ready(*ROLES)
+
+    def stop(self) -> None:
+        self._supervisor.stop([self._full(name) for name in self.ports])
+        self.close()
+
+    def kill(self, name: str, restart: bool = True) -> None:
+        """SIGKILL; with `restart` the supervisor starts it again after a second."""
+        self._supervisor.kill(self._full(name), restart)
+
+    def revive(self, name: str) -> None:
+        """Start a worker again that was killed for good."""
+        self._supervisor.stop([self._full(name)])
+        self.start(name)
+
+    def terminate(self, name: str) -> tuple[int, float]:
+        """TERM; the exit code and the seconds that it took.  It is not started again."""
+        child = self._supervisor.table[self._full(name)].child
+        assert child is not None, f"{name} does not run: {self.state(name)}"
+        started = time.monotonic()
+        self._supervisor.stop([self._full(name)])
+        del self.ports[name]
+        return child.reap(), time.monotonic() - started
+
+    def check_that_none_has_died(self) -> None:
+        for name in self.ports:
+            deaths = self._supervisor.table[self._full(name)].deaths
+            assert deaths == 0, f"{name} died {deaths} times\n{self.state(name)}"
+
+    def log(self, name: str) -> str:
+        return self._log_path(name).read_text(errors="replace")
+
+    def get(self, name: str, path: str) -> Reply | None:
+        """What the worker's health port says; None while nobody listens there."""
+        try:
+            url = f"http://127.0.0.1:{self.ports[name]}{path}"
+            with urllib.request.urlopen(url, timeout=5) as reply:
+                return Reply(reply.status, json.load(reply))
+        except urllib.error.HTTPError as error:
+            return Reply(error.code, json.load(error))
+        except OSError:
+            return None
+
+    def is_ready(self, name: str) -> bool:
+        reply = self.get(name, "/readyz")
+        return reply is not None and reply.status == 200
+
+    def wait_ready(self, *names: str) -> None:
+        eventually(
+            lambda: all(map(self.is_ready, names)),
+            lambda: f"{names} ready\n{self.diagnosis()}",
+            READY_S,
+        )
+
+    def wait_reason(self, name: str, part: str, *texts: str) -> Reply:
+        """Wait until `/readyz` says no, with a reason for `part` that has all of `texts`."""
+
+        def refusal() -> Reply | None:
+            reply = self.get(name, "/readyz")
+            reason = reply.body.get("reasons", {}).get(part, "") if reply else ""
+            return reply if reason and all(text in reason for text in texts) else None
+
+        what = f"{name} not ready because of {part}: {texts}"
+        return eventually(refusal, lambda: f"{what}\n{self.state(name)}", READY_S)
+
+    def state(self, name: str) -> str:
+        return f"{name}: {self.get(name, '/readyz')}, {log_tail(self._log_path(name))}"
+
+    def diagnosis(self) -> str:
+        return "\n".join(map(self.state, self.ports))
+
+    def _full(self, name: str) -> str:
+        return f"{self.declared.name}/{name}"
+
+    def _log_path(self, name: str) -> Path:
+        return self._logs / f"{name}.log"
