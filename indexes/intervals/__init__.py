@@ -7,6 +7,7 @@ import numpy as np
 
 from indexes.intervals.interval_tree import ScoredIntervalTree
 from indexes.intervals.ir_tree import IRArrays, IRTree
+from indexes.intervals.live import LiveArrays, LiveSOPT
 from indexes.intervals.matchers import ExactMatcher, MatcherArrays
 from indexes.intervals.r_tree import ScoredRTree
 from indexes.intervals.scored_index import ScoredArrays
@@ -17,6 +18,8 @@ __all__ = [
     "ExactMatcher",
     "IRArrays",
     "IRTree",
+    "LiveArrays",
+    "LiveSOPT",
     "MatcherArrays",
     "SOPTArrays",
     "SOPTRTree",

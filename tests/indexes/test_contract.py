@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from indexes.intervals import (
     IRTree,
+    LiveSOPT,
     ScoredIntervalTree,
     ScoredRTree,
     ScoredSegmentTree,
@@ -36,7 +37,7 @@ from tests.indexes.contract import (
 )
 
 BRANCHINGS: list[dict] = [{"branching": 2}, {"branching": 3}, {}]
-UPDATEABLE = [Subject(IRTree, options) for options in BRANCHINGS]
+UPDATEABLE = [Subject(cls, options) for cls in (IRTree, LiveSOPT) for options in BRANCHINGS]
 BUILT = [
     *UPDATEABLE,
     *(Subject(cls, options) for cls in (SOPTRTree, ScoredRTree) for options in BRANCHINGS),
