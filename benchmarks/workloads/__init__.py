@@ -1,0 +1,1 @@
+"""Seeded workloads, as the papers describe theirs."""
