@@ -5,7 +5,7 @@ Each check returns its argument in the type that the kernels expect, or raises a
 so an index that runs them before its first write is unchanged when they fail.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,3 +129,11 @@ def as_count(name: str, value: int, least: int = 0) -> int:
     if value < least:
         raise ValueError(f"{name}: got {value} when {name} >= {least} was expected")
     return int(value)
+
+
+def distinct_names(attributes: Iterable[str]) -> tuple[str, ...]:
+    """The attributes of a matcher, at least one; a string is not taken for its letters."""
+    names = () if isinstance(attributes, str) else tuple(attributes)
+    if not names or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
+        raise ValueError(f"attributes: got {attributes!r} when distinct names were expected")
+    return names

@@ -236,3 +236,51 @@ def murmur2(key: bytes) -> int:
         h = (h ^ int.from_bytes(rest, "little")) * m & mask
     h = (h ^ h >> 13) * m & mask
     return h ^ h >> 15
+
+
+class RelaxedMatches:
+    """Subscriptions of weighted intervals over several attributes; at least one must hold.
+
+    The score is the sum of the weights of those that hold, added in the order of `attributes`.
+
+    >>> matches = RelaxedMatches(["age", "visits"])
+    >>> matches.insert(1, {"age": (20, 35), "visits": (3, INF)}, {"age": 2.0, "visits": 1.0})
+    >>> matches.insert(2, {"visits": (0, 9)}, {"visits": 2.5})
+    >>> matches.top_k({"age": 35, "visits": 3}, 5)
+    [(1, 3.0), (2, 2.5)]
+    >>> matches.top_k({"age": 20}, 5)
+    [(1, 2.0)]
+    """
+
+    def __init__(self, attributes: Sequence[str]) -> None:
+        self.attributes = attributes
+        self.live: dict[int, tuple[dict[str, tuple[float, float]], dict[str, float]]] = {}
+
+    def insert(
+        self,
+        id: int,
+        intervals: Mapping[str, tuple[float, float]],
+        weights: Mapping[str, float],
+    ) -> None:
+        self.live[id] = (dict(intervals), dict(weights))
+
+    def delete(self, id: int) -> None:
+        del self.live[id]
+
+    def update_weights(self, id: int, weights: Mapping[str, float]) -> None:
+        self.live[id] = (self.live[id][0], dict(weights))
+
+    def top_k(self, event: Mapping[str, float], k: int) -> list[tuple[int, float]]:
+        met = []
+        for id, (intervals, weights) in self.live.items():
+            holding = [
+                weights[a]
+                for a in self.attributes
+                if a in intervals and a in event and intervals[a][0] <= event[a] <= intervals[a][1]
+            ]
+            if holding:
+                score = 0.0
+                for weight in holding:  # one by one: `sum` is more exact than float additions
+                    score += weight
+                met.append((id, score))
+        return best_first(met)[:k]

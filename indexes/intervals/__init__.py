@@ -10,6 +10,7 @@ from indexes.intervals.ir_tree import IRArrays, IRTree
 from indexes.intervals.live import LiveArrays, LiveSOPT
 from indexes.intervals.matchers import ExactMatcher, MatcherArrays
 from indexes.intervals.r_tree import ScoredRTree
+from indexes.intervals.relaxed import RelaxedArrays, RelaxedMatcher
 from indexes.intervals.scored_index import ScoredArrays
 from indexes.intervals.segment_tree import ScoredSegmentTree
 from indexes.intervals.sopt_r_tree import SOPTArrays, SOPTRTree
@@ -21,6 +22,8 @@ __all__ = [
     "LiveArrays",
     "LiveSOPT",
     "MatcherArrays",
+    "RelaxedArrays",
+    "RelaxedMatcher",
     "SOPTArrays",
     "SOPTRTree",
     "ScoredArrays",

@@ -59,7 +59,7 @@ class ExactMatcher:
     """
 
     def __init__(self, attributes: Iterable[str], branching: int = 50) -> None:
-        self.attributes = _distinct_names(attributes)
+        self.attributes = validation.distinct_names(attributes)
         self._column = {name: j for j, name in enumerate(self.attributes)}
         self._branching = validation.as_count("branching", branching, least=2)
         self._rows = RowTable()
@@ -257,10 +257,3 @@ class ExactMatcher:
             sample = Boxes(*(ends[picked] for ends in self._boxes))
             self._sample = Sample(*(np.sort(ends.T, axis=1) for ends in sample))
             self._pages.rebuild(rows, self._boxes, quantiles(sample))
-
-
-def _distinct_names(attributes: Iterable[str]) -> tuple[str, ...]:
-    names = () if isinstance(attributes, str) else tuple(attributes)
-    if not names or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
-        raise ValueError(f"attributes: got {attributes!r} when distinct names were expected")
-    return names

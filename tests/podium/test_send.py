@@ -161,7 +161,7 @@ def test_an_interrupt_keeps_what_was_sent_and_says_how_much(topics):
     )
     sending.stdin.write(jsonl({"id": "ad-1", "score": 1}, {"age": 1}))
     sending.stdin.flush()
-    while len(topics.read("subscriptions")) < 1:
+    while not (topics.read("subscriptions") and topics.read("events")):
         assert sending.poll() is None
     sending.send_signal(signal.SIGINT)
     out, err = sending.communicate(timeout=30)

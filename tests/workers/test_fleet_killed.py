@@ -18,7 +18,7 @@ PATIENCE_S = 150.0
 # Events under way when a worker is killed.
 BURST = 1500
 # Subscriptions that take a matcher a moment to restore.
-BULK = 60_000
+BULK = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def full_fleet(mortal_fleet: Fleet) -> Fleet:
 def test_a_matcher_interrupted_while_it_restores_loses_nothing(full_fleet: Fleet, how: str):
     """The frames that wait for it must neither count as answered nor be answered too early."""
     full_fleet.terminate("matcher")
-    asked = [full_fleet.publish({"age": 100 + number}, k=5) for number in range(40)]
+    asked = [full_fleet.publish({"age": 100 + number}, k=5) for number in range(12)]
     full_fleet.deliver(*asked)
     owned = full_fleet.log("matcher").count(": ours")
     full_fleet.start("matcher")
