@@ -4,6 +4,7 @@ Each module of `podium.commands` brings its commands by `register(app)`.  They i
 (Kafka, pydantic, numba, Spark) inside their functions, so that `podium --help` is quick.
 """
 
+import signal
 import sys
 from importlib import metadata
 from typing import Annotated
@@ -72,6 +73,8 @@ def package_versions() -> dict[str, str]:
 
 def main() -> None:
     """Run the command line; a user's mistake ends in clear lines, never in a traceback."""
+    # A script that starts us in the background has made us deaf to Ctrl-C; who sends it means it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         app()
     except KeyboardInterrupt:

@@ -151,6 +151,7 @@ def test_topics_that_do_not_exist_are_named_with_the_remedy(podium, undeclared):
 
 
 def test_an_interrupt_keeps_what_was_sent_and_says_how_much(topics):
+    """Also where a script has started it in the background, which makes it ignore interrupts."""
     sending = subprocess.Popen(
         [sys.executable, "-m", "podium", "send", "-", "--json", *topics.options],
         cwd=ROOT,
@@ -158,6 +159,7 @@ def test_an_interrupt_keeps_what_was_sent_and_says_how_much(topics):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={k: v for k, v in os.environ.items() if not k.startswith("PODIUM_")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
     sending.stdin.write(jsonl({"id": "ad-1", "score": 1}, {"age": 1}))
     sending.stdin.flush()

@@ -5,7 +5,7 @@ import pytest
 from tests.workers.fleet import Fleet
 from tests.workers.traffic import Sent, key_on
 
-ROUNDS = 60
+ROUNDS = 40
 
 
 def token_of(*sent: Sent) -> str:

@@ -3,9 +3,10 @@
 import json
 
 import pytest
+from confluent_kafka import KafkaError, Message, Producer
 
 from tests.workers.fleet import Fleet
-from tests.workers.traffic import Header, Sent
+from tests.workers.traffic import Header, Place, Sent
 
 DEEP = 100_000
 
@@ -133,6 +134,36 @@ def check_letter(fleet: Fleet, sent: Sent, field: str, says: list[str]) -> None:
 def test_an_event_of_just_under_a_mebibyte_is_answered(fleet: Fleet):
     fleet.subscribe("a", {"age": [0, 9]}, 1)
     assert fleet.ask(b'{"age": 5, "page": "%s"}' % (b"x" * 1_048_000)) == [("a", 1.0)]
+
+
+def test_of_a_record_that_was_larger_than_a_dead_letter_may_be_the_beginning_is_kept(
+    fleet: Fleet, compressing: Producer
+):
+    """Only compressed can it have come through, so only then can it be too large."""
+    value = b'{"page": "%s"}' % (b"x" * 9_000_000)
+    sent = Sent(b"key", value, [("trace", b"lost")], refused=True)
+    fleet.events.append(sent)
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        sent.error, sent.place = error, Place(message.partition(), message.offset())
+
+    compressing.produce(
+        fleet.topic("events"), value, sent.key, headers=sent.headers, on_delivery=delivered
+    )
+    assert compressing.flush(30) == 0
+    letter = fleet.letter_of("events", sent)
+    told = dict(letter.headers())
+    assert told["podium-cut"] == b"key 3 bytes, value 9000012 bytes"
+    assert told["podium-error-field"] == b"value"
+    assert b"1048576" in told["podium-error"]
+    assert letter.key() == b"key"
+    assert letter.value() == value[: 1024 * 1024]
+
+
+@pytest.fixture
+def compressing(fleet: Fleet) -> Producer:
+    options = {"compression.type": "gzip", "message.max.bytes": 16_000_000}
+    return Producer({"bootstrap.servers": fleet.brokers, **options})
 
 
 def test_a_bad_event_with_any_key_is_kept_with_that_key(fleet: Fleet):

@@ -158,6 +158,14 @@ def test_an_id_of_more_than_256_bytes_is_refused(fleet: Fleet, value: bytes | No
     check_letter(fleet, bad, "key", ["257", "at most 256"])
 
 
+def test_an_id_that_json_would_spell_too_long_is_refused(fleet: Fleet):
+    """Each of these characters takes six bytes in a match record."""
+    bad = fleet.send("subscriptions", GOOD, b"\x01" * 100)
+    fleet.refuse_beyond_oracle(bad)
+    assert fleet.ask({"age": 5}) == []
+    check_letter(fleet, bad, "key", ["602 bytes of JSON text", "control characters"])
+
+
 @pytest.mark.parametrize("value", [GOOD, None], ids=["subscribe", "unsubscribe"])
 def test_a_key_on_another_partition_than_murmur2_gives_it_is_refused(
     fleet: Fleet, value: bytes | None
