@@ -23,6 +23,7 @@ test: venv  ## Lint, then every test on a real Kafka and Redis, then the index t
 	@echo "the index tests also run without the JIT, beside the others; they report at the end"
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider tests/indexes \
 		> .without-jit.log 2>&1 & without_jit=$$!; \
+	trap 'kill $$without_jit 2>/dev/null' INT TERM; \
 	$(BIN)/python -m pytest; jit=$$?; \
 	wait $$without_jit; plain=$$?; cat .without-jit.log; \
 	exit $$((jit > plain ? jit : plain))
