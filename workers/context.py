@@ -86,6 +86,7 @@ def wait_for_topics(context: Context, topics: list[str]) -> bool:
         try:
             missing = wanted - admin.list_topics(timeout=_REPLY_S).topics.keys()
         except KafkaException as error:
+            admin.poll(0)  # calls `error_cb`, which hears why
             reason = f"{unreachable(context, error.args[0])}; trying again"
             context.health.not_ready(TOPICS, reason)
         else:
@@ -107,6 +108,7 @@ def _ask_broker(context: Context, admin: AdminClient) -> None:
     try:
         admin.list_topics(context.names.topic("frames"), timeout=_REPLY_S)
     except KafkaException as error:
+        admin.poll(0)  # calls `error_cb`, which hears why
         raise ConnectionError(unreachable(context, error.args[0])) from None
     context.last_error.clear()
 

@@ -103,7 +103,11 @@ def serve(health: Health, host: str, port: int) -> int:
         start_response("404 Not Found", [("Content-Type", "text/plain")])
         return [b"expected /livez, /readyz or /metrics\n"]
 
-    server = make_server(host, port, app, server_class=_Server, handler_class=_QuietHandler)
+    try:
+        server = make_server(host, port, app, server_class=_Server, handler_class=_QuietHandler)
+    except OSError as error:
+        problem = f"cannot serve on {host}:{port}: {error.strerror}; choose another http.port"
+        raise OSError(error.errno, problem) from None
     threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
     return server.server_port
 

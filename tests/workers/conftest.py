@@ -5,6 +5,7 @@ subscriptions, and after each everything that came back is compared with the ora
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from uuid import uuid4
 
 import pytest
@@ -16,8 +17,11 @@ MakeFleet = Callable[..., Fleet]
 
 
 @pytest.fixture(scope="session")
-def supervisor() -> Iterator[Supervisor]:
-    """Its guard process stops the workers also when the test run is killed."""
+def supervisor(opened: ExitStack) -> Iterator[Supervisor]:
+    """Its guard process stops the workers also when the test run is killed.
+
+    They stop before the broker does, which is among what was `opened`.
+    """
     supervisor = Supervisor(changed=lambda: None, say=print)
     yield supervisor
     supervisor.close()

@@ -71,7 +71,7 @@ class Fleet(Traffic):
             self.ports[name] = port
             files = ["--collection", str(self.collection_path), "--config", str(self.settings_path)]
             command = [sys.executable, "-m", "podium", "worker", name.partition("-")[0], *files]
-            there = ["env", "--chdir", str(self.working_folder)]
+            there = ["env", "-C", str(self.working_folder)]
             argv = [*there, *command, "--http-port", str(port)]
             self._supervisor.spawn(
                 Supervised(self._full(name), "worker", argv, self._log_path(name), port=port)

@@ -44,27 +44,35 @@ def test_a_killed_worker_is_restarted_and_nothing_is_lost(mortal_fleet: Fleet, r
 
 def test_another_matcher_takes_over_the_shards_of_a_killed_one(mortal_fleet: Fleet):
     mortal_fleet.start("matcher-2")
-    mortal_fleet.wait_ready("matcher-2")
+    wait_for_shards(mortal_fleet, "matcher-2", 1)
     with streaming(mortal_fleet, seed=10) as stream:
         stream.wait_answers(100)
         stream.burst(BURST)
         mortal_fleet.kill("matcher", restart=False)
         stream.wait_events(200)
     mortal_fleet.check_all(repeats=True)
-    code, _ = mortal_fleet.terminate("matcher-2")
-    assert code == 0
+    wait_for_shards(mortal_fleet, "matcher-2", 2)
+    assert mortal_fleet.terminate("matcher-2")[0] == 0
     mortal_fleet.revive("matcher")
-    mortal_fleet.wait_ready("matcher")
+
+
+def wait_for_shards(fleet: Fleet, matcher: str, count: int) -> None:
+    """Wait until the matcher has been given so many shards since its log began."""
+    eventually(
+        lambda: fleet.log(matcher).count(": ours") >= count,
+        lambda: f"{count} shards for {matcher}\n{fleet.state(matcher)}",
+        PATIENCE_S,
+    )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kills_of_any_worker_at_any_time_lose_nothing(mortal_fleet: Fleet, seed: int):
     random_ = random.Random(seed)
     with streaming(mortal_fleet, seed=20 + seed) as stream:
-        for role in random_.sample(ROLES, 2):
+        for victim in random_.choices(ROLES, k=3):
             stream.wait_events(random_.randint(50, 250))
             stream.burst(random_.randint(0, BURST))
-            mortal_fleet.kill(role)
+            mortal_fleet.kill(victim)
         stream.wait_events(100)
     mortal_fleet.check_all(repeats=True)
 
@@ -84,11 +92,7 @@ def test_a_matcher_stopped_while_it_restores_loses_nothing(full_fleet: Fleet):
     full_fleet.deliver(*asked)
     owned = full_fleet.log("matcher").count(": ours")
     full_fleet.start("matcher")
-    eventually(
-        lambda: full_fleet.log("matcher").count(": ours") > owned,
-        lambda: f"shards for the matcher\n{full_fleet.state('matcher')}",
-        PATIENCE_S,
-    )
+    wait_for_shards(full_fleet, "matcher", owned + 1)
     assert full_fleet.terminate("matcher")[0] == 0
     full_fleet.start("matcher")
     for answer in full_fleet.answers_to(asked):
