@@ -124,10 +124,15 @@ class SubscriptionFeed(Service):
 
     def _read(self, consumer: Consumer) -> tuple[Changes | None, int | None]:
         """What the next records change, and the end of the partition if it was reached."""
-        most = _LIVE_BATCH if self.restored.is_set() else self._context.settings.matcher.feed_batch
+        # The first record at once; only a restore waits for the rest of a large batch.
+        first = consumer.poll(_POLL_S)
+        if first is None:
+            return None, None
+        restored = self.restored.is_set()
+        most = _LIVE_BATCH if restored else self._context.settings.matcher.feed_batch
         records: list[Message] = []
         end = None
-        for message in consumer.consume(most, _POLL_S):
+        for message in [first, *consumer.consume(most - 1, 0 if restored else _POLL_S)]:
             error = message.error()
             if error is None:
                 records.append(message)

@@ -68,7 +68,7 @@ class Probe(threading.Thread):
                 self._ask()
             except Exception as error:  # whatever it is, it is the reason
                 self._health.not_ready(self._part, f"{error}; trying again")
-                wait_s = min(2 * wait_s, 30.0)
+                wait_s = min(2 * wait_s, 10.0)
             else:
                 self._health.ready(self._part)
                 wait_s = self._every_s

@@ -208,4 +208,4 @@ def test_a_probe_asks_less_and_less_often_while_it_fails(health):
     probe = Probe(health, "broker", ask, every_s=2.0)
     probe._stopping = waiting = NoWait(rounds=10)
     probe.run()
-    assert waiting.waits == [4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 2.0, 2.0, 4.0, 8.0]
+    assert waiting.waits == [4.0, 8.0, 10.0, 10.0, 10.0, 10.0, 2.0, 2.0, 4.0, 8.0]
