@@ -17,7 +17,7 @@ help:  ## Show this list
 demo: setup  ## Bring up a whole fleet, match 50,000 events, check the answers, stop everything
 	@$(BIN)/podium demo
 
-test: venv  ## Lint, then every test on a real Kafka and Redis, then the index tests without the JIT
+test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests also without the JIT
 	@$(BIN)/python -m podium.stack.provision --for test
 	@$(MAKE) --no-print-directory lint
 	@echo "the index tests also run without the JIT, beside the others; they report at the end"

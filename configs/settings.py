@@ -107,8 +107,9 @@ class Router(Section):
 
 class Matcher(Section):
     feed_batch: Count = 10_000
-    # A shard of a worker that died waits this long for its next owner. Brokers refuse less than 6,
-    # unless their group.min.session.timeout.ms allows it.
+    # What a worker that died has held (a shard, or a router's or merger's partitions) waits this
+    # long for its next owner. Brokers refuse less than 6, unless their
+    # group.min.session.timeout.ms allows it.
     session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 10.0
     # Static membership: the same worker back within the session time-out keeps its shards at once,
     # but after a planned stop the others wait for the whole time-out.
