@@ -208,11 +208,14 @@ class Stack:
         self._set_state("stopped" if supervisor.failure is None else "failed")
 
     def _set_state(self, state: str) -> None:
-        self._state = state
-        self._write_record()
+        with self._live.lock:
+            self._state = state
+            self._write_record()
 
     def _write_record(self) -> None:
-        self.folder.write(self._record())
+        # One writer at a time, so that the file on disk is always the latest record made.
+        with self._live.lock:
+            self.folder.write(self._record())
 
     def _record(self) -> Record:
         supervisor = self._live

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -107,6 +108,13 @@ def test_a_second_stack_in_the_same_folder_is_refused_with_the_pid_of_the_first(
         Stack(stack.folder.path).start()
     assert refused.value.exit_code == 2
     assert redis.Redis.from_url(stack.redis_url).ping()
+
+
+def test_the_record_survives_writers_at_the_same_moment(stack):
+    with ThreadPoolExecutor(8) as threads:
+        for written in [threads.submit(stack.mark_ready) for _ in range(400)]:
+            written.result()
+    assert stack.folder.read().state == "ready"
 
 
 def test_two_stacks_live_and_die_independently(stack, stack_folder):
