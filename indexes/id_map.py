@@ -191,7 +191,7 @@ def link(slots, keys, entry):
     slots[_slot_of(slots, keys, keys[entry])] = entry
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def link_many(slots, keys, entries):
     for i in range(len(entries)):
         link(slots, keys, entries[i])

@@ -94,13 +94,13 @@ class Refusal(NamedTuple):
     reason: str
 
 
-class RankedCollection:
-    """A collection of kind `ranked`, from the raw records of its `subscriptions` topic.
+class Collection:
+    """A collection of kind `ranked` or `relaxed`, from the records of its `subscriptions` topic.
 
     `records[shard]` are one partition's records in offset order. A bad record changes
     nothing and is listed in `refused`.
 
-    >>> collection = RankedCollection(["age"], [[
+    >>> collection = Collection("ranked", ["age"], [[
     ...     (0, b"a", b'{"where": {"age": [20, null]}, "score": 2}'),
     ...     (1, b"b", b'{"where": {"age": {"gt": 20}}, "score": 2}'),
     ...     (2, b"c", b'{"where": {}, "score": 1}'),
@@ -116,7 +116,10 @@ class RankedCollection:
     [Refusal(shard=0, offset=3, reason='where.age: 9.0 > 1.0')]
     """
 
-    def __init__(self, attributes: Sequence[str], records: Sequence[Sequence[Record]]) -> None:
+    def __init__(
+        self, kind: str, attributes: Sequence[str], records: Sequence[Sequence[Record]]
+    ) -> None:
+        parse, self._score = KINDS[kind]
         self.attributes = attributes
         self.refused: list[Refusal] = []
         self._changes: list[list[tuple[int, str, Any]]] = []
@@ -125,7 +128,7 @@ class RankedCollection:
             for offset, key, value in partition:
                 try:
                     name = subscription_id(key, shard, len(records))
-                    parsed = None if value is None else subscription(value, attributes)
+                    parsed = None if value is None else parse(value, attributes)
                 except ValueError as bad:
                     self.refused.append(Refusal(shard, offset, str(bad)))
                 else:
@@ -144,8 +147,9 @@ class RankedCollection:
                 if offset <= last:
                     live[name] = (offset, parsed)
             for name, (offset, parsed) in live.items():
-                if parsed is not None and all_hold(parsed[0], values):
-                    found.append((-parsed[1], offset, shard, name))
+                score = None if parsed is None else self._score(parsed, values, self.attributes)
+                if score is not None:
+                    found.append((-score, offset, shard, name))
         return [(name, -negated) for negated, _, _, name in sorted(found)[:k]]
 
 
@@ -157,18 +161,64 @@ def subscription_id(key: bytes | None, shard: int, shards: int) -> str:
     return key.decode()
 
 
-def subscription(value: bytes, attributes: Sequence[str]) -> tuple[dict[str, Any], float]:
+def ranked_subscription(value: bytes, attributes: Sequence[str]) -> tuple[dict[str, Any], float]:
+    document, intervals = document_of(value, "score", attributes)
+    return intervals, number(document["score"], "score")
+
+
+def relaxed_subscription(
+    value: bytes, attributes: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    document, intervals = document_of(value, "weights", attributes)
+    weights = document["weights"]
+    if not isinstance(weights, dict) or weights.keys() != intervals.keys() or not weights:
+        raise ValueError("weights: expected one for each interval, of which there is at least one")
+    weights = {name: number(given, f"weights.{name}") for name, given in weights.items()}
+    if min(weights.values()) <= 0 or sum(weights.values()) == INF:
+        raise ValueError(f"weights: {weights} are not all above zero with a finite sum")
+    return intervals, weights
+
+
+def document_of(
+    value: bytes, field: str, attributes: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
     try:
         document = json.loads(value.decode(), parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not isinstance(document, dict) or document.keys() != {"where", "score"}:
-        raise ValueError("expected an object with the fields where and score, and no other")
+    if not isinstance(document, dict) or document.keys() != {"where", field}:
+        raise ValueError(f"expected an object with the fields where and {field}, and no other")
     where = document["where"]
     if not isinstance(where, dict) or not where.keys() <= set(attributes):
         raise ValueError(f"where: expected an object with attributes among {list(attributes)}")
-    intervals = {name: interval(given, f"where.{name}") for name, given in where.items()}
-    return intervals, number(document["score"], "score")
+    return document, {name: interval(given, f"where.{name}") for name, given in where.items()}
+
+
+def ranked_score(
+    parsed: tuple[dict[str, Any], float], values: Mapping[str, float], attributes: Sequence[str]
+) -> float | None:
+    intervals, score = parsed
+    return score if all_hold(intervals, values) else None
+
+
+def relaxed_score(
+    parsed: tuple[dict[str, Any], dict[str, float]],
+    values: Mapping[str, float],
+    attributes: Sequence[str],
+) -> float | None:
+    """The weights of the intervals that hold, added in the order of the attributes."""
+    intervals, weights = parsed
+    score = None
+    for name in attributes:
+        if name in intervals and all_hold({name: intervals[name]}, values):
+            score = (score or 0.0) + weights[name]  # one by one: `sum` is more exact than that
+    return score
+
+
+KINDS = {
+    "ranked": (ranked_subscription, ranked_score),
+    "relaxed": (relaxed_subscription, relaxed_score),
+}
 
 
 def interval(given: Any, field: str) -> tuple[float, float]:
@@ -271,16 +321,7 @@ class RelaxedMatches:
         self.live[id] = (self.live[id][0], dict(weights))
 
     def top_k(self, event: Mapping[str, float], k: int) -> list[tuple[int, float]]:
-        met = []
-        for id, (intervals, weights) in self.live.items():
-            holding = [
-                weights[a]
-                for a in self.attributes
-                if a in intervals and a in event and intervals[a][0] <= event[a] <= intervals[a][1]
-            ]
-            if holding:
-                score = 0.0
-                for weight in holding:  # one by one: `sum` is more exact than float additions
-                    score += weight
-                met.append((id, score))
-        return best_first(met)[:k]
+        scores = {
+            id: relaxed_score(parsed, event, self.attributes) for id, parsed in self.live.items()
+        }
+        return best_first([(id, score) for id, score in scores.items() if score is not None])[:k]

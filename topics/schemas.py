@@ -6,7 +6,7 @@ import msgspec
 
 from topics.events import AttributeValue
 from topics.matches import MatchRecord
-from topics.subscriptions import RankedSubscription
+from topics.subscriptions import RankedSubscription, RelaxedSubscription
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -15,6 +15,9 @@ def all_schemas() -> dict[str, dict[str, Any]]:
     """Schema by file name, as `podium schemas` writes them."""
     return {
         "subscriptions.ranked.json": _schema(RankedSubscription, "A subscription of kind ranked"),
+        "subscriptions.relaxed.json": _schema(
+            RelaxedSubscription, "A subscription of kind relaxed"
+        ),
         "events.json": _event_schema(),
         "matches.json": _schema(MatchRecord, "The best subscriptions of one event"),
         "dead_letter_headers.json": _dead_letter_schema(),

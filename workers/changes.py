@@ -8,7 +8,7 @@ from confluent_kafka import Message
 
 from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter
-from topics.subscriptions import RankedColumns, RankedContract, check_ids
+from topics.subscriptions import SubscriptionContract, check_ids
 from workers.framing import dead_letter
 
 
@@ -17,13 +17,15 @@ class Changes(NamedTuple):
 
     keys: list[bytes]
     offsets: np.ndarray  # i8[n]  of the latest record of each key
-    columns: RankedColumns
+    columns: tuple[np.ndarray, ...]  # as the collection's contract has them
     removed: list[bytes]
     letters: list[DeadLetter]
     next_offset: int  # the first offset that is not in here
 
 
-def read_changes(messages: Sequence[Message], contract: RankedContract, shards: int) -> Changes:
+def read_changes(
+    messages: Sequence[Message], contract: SubscriptionContract, shards: int
+) -> Changes:
     """Fold records of one partition; a bad one is skipped, and what it would replace stays."""
     verdicts = check_ids(
         [(message.key(), message.value()) for message in messages],

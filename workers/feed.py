@@ -22,7 +22,7 @@ from workers import metrics
 from workers.changes import Changes, read_changes
 from workers.context import Context
 from workers.outbox import Outbox
-from workers.shard import RankedShard
+from workers.shard import Shard
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,9 @@ _COMMIT_EVERY_S = 1.0
 _REPORT_EVERY_S = 2.0
 # Applied in one go while frames wait; small, so that they do not wait long.
 _LIVE_BATCH = 1000
+_RENEWAL_CHECK_S = 0.5
+# Batches of changes that a new index may still miss when it takes over, which frames wait for.
+_MOST_BEHIND = 2
 
 
 class ShardGone(Exception):
@@ -40,18 +43,19 @@ class ShardGone(Exception):
 class SubscriptionFeed(Service):
     logger = logging.getLogger("mode.feed")  # what the service base class has to say
 
-    def __init__(self, context: Context, shard: RankedShard, outbox: Outbox) -> None:
+    def __init__(self, context: Context, shard: Shard, outbox: Outbox) -> None:
         super().__init__()
         self.shard = shard
         self.restored = asyncio.Event()
         self._context, self._outbox = context, outbox
-        self._place = TopicPartition(context.names.topic("subscriptions"), shard.shard)
+        self._place = TopicPartition(context.names.topic("subscriptions"), shard.number)
+        self._labels = (context.collection.name, str(shard.number))
         self._moved = asyncio.Condition()
         self._end = 0  # of the partition, as last seen
         self._letters_written = 0
         self._committed_at = self._reported_at = time.monotonic()
         # One thread: a confluent consumer is read by one thread at a time.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.shard}")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.number}")
 
     @property
     def behind(self) -> int:
@@ -70,7 +74,7 @@ class SubscriptionFeed(Service):
         async with self._moved:
             await self._moved.wait_for(decided)
         if self.should_stop:
-            raise ShardGone(self.shard.shard)
+            raise ShardGone(self.shard.number)
 
     def answer(self, frame: Frame) -> Partial:
         collection = self._context.collection.name
@@ -94,6 +98,8 @@ class SubscriptionFeed(Service):
                     break
                 if changes:
                     self.shard.apply(changes)
+                if end is not None and not self.restored.is_set():
+                    await loop.run_in_executor(None, self.shard.compact)
                 if end is not None:
                     # Offsets that compaction or transactions took count as applied, too.
                     self.shard.next_offset = max(self.shard.next_offset, end)
@@ -106,6 +112,21 @@ class SubscriptionFeed(Service):
             await loop.run_in_executor(self._thread, consumer.close)
             self._thread.shutdown(wait=False)
 
+    @Service.task
+    async def _renew_when_worn(self) -> None:
+        """Rebuild the index beside the one that answers, whenever that pays."""
+        loop = asyncio.get_running_loop()
+        while not self.should_stop:
+            await self.sleep(_RENEWAL_CHECK_S)
+            if not (self.restored.is_set() and self.shard.is_worn):
+                continue
+            renewal = self.shard.begin_renewal()
+            await loop.run_in_executor(None, renewal.rebuild)
+            while renewal.behind > _MOST_BEHIND:
+                await loop.run_in_executor(None, renewal.catch_up)
+            self.shard.end_renewal()
+            metrics.RENEWALS.labels(*self._labels).inc()
+
     def _open(self) -> Consumer:
         consumer = self._context.consumer("feed", {"enable.partition.eof": True})
         while not self.should_stop:
@@ -113,7 +134,7 @@ class SubscriptionFeed(Service):
                 (committed,) = consumer.committed([self._place], timeout=5)
                 _, self._end = consumer.get_watermark_offsets(self._place, timeout=5)
             except KafkaException as error:
-                log.warning("shard %d: %s; trying again", self.shard.shard, error.args[0].str())
+                log.warning("shard %d: %s; trying again", self.shard.number, error.args[0].str())
                 time.sleep(1.0)
             else:
                 self._letters_written = max(0, committed.offset)
@@ -140,7 +161,7 @@ class SubscriptionFeed(Service):
             elif error.code() == KafkaError._PARTITION_EOF:
                 end = message.offset()
             else:
-                log.warning("shard %d: %s", self.shard.shard, error.str())
+                log.warning("shard %d: %s", self.shard.number, error.str())
         if not records:
             return None, end
         changes = read_changes(records, self.shard.contract, self._context.collection.shards)
@@ -167,21 +188,21 @@ class SubscriptionFeed(Service):
                 consumer.commit(offsets=[place], asynchronous=False)
                 self._letters_written = position
         except KafkaException as error:
-            log.warning("shard %d: not committed: %s", self.shard.shard, error.args[0].str())
+            log.warning("shard %d: not committed: %s", self.shard.number, error.args[0].str())
 
     def _finish_restore(self) -> None:
         if not self.restored.is_set():
-            log.info("shard %d: restored, %d subscriptions", self.shard.shard, len(self.shard))
+            log.info("shard %d: restored, %d subscriptions", self.shard.number, len(self.shard))
             self.restored.set()
 
     def _measure(self, changes: Changes | None) -> None:
-        labels = (self._context.collection.name, str(self.shard.shard))
         if changes:
-            metrics.CHANGES.labels(*labels).inc(len(changes.keys) + len(changes.removed))
-            metrics.SUBSCRIPTIONS.labels(*labels).set(len(self.shard))
-            metrics.INDEX_BYTES.labels(*labels).set(self.shard.nbytes)
-        metrics.FEED_LAG.labels(*labels).set(self.behind)
+            metrics.CHANGES.labels(*self._labels).inc(len(changes.keys) + len(changes.removed))
+            metrics.SUBSCRIPTIONS.labels(*self._labels).set(len(self.shard))
+            metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
+            metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)
+        metrics.FEED_LAG.labels(*self._labels).set(self.behind)
         if not self.restored.is_set() and time.monotonic() - self._reported_at > _REPORT_EVERY_S:
             self._reported_at = time.monotonic()
             share = self.shard.next_offset / max(1, self._end)
-            log.info("shard %d: restoring, %.0f %%", self.shard.shard, 100 * share)
+            log.info("shard %d: restoring, %.0f %%", self.shard.number, 100 * share)

@@ -118,7 +118,7 @@ class Lane:
                 return await self._send(target, record)
             except KafkaError as error:
                 wait_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
-                shard = self.feed.shard.shard
+                shard = self.feed.shard.number
                 log.warning("shard %d: answers not sent: %r; again in %s s", shard, error, wait_s)
                 attempt += 1
                 await asyncio.sleep(wait_s)

@@ -16,7 +16,8 @@ from workers.logs import log_to_stderr
 
 log = logging.getLogger(__name__)
 
-KINDS = ("ranked",)
+# Those of `workers.kinds`, which takes seconds to import: health is up first.
+KINDS = ("ranked", "relaxed")
 
 
 def run_worker(role: str, settings: Settings, collection: Collection) -> int:
@@ -33,7 +34,7 @@ def run_worker(role: str, settings: Settings, collection: Collection) -> int:
     context = open_context(role, settings, collection)
     on_signals(lambda *_: sys.exit(0))  # there is nothing to finish yet
     try:
-        from workers.warm_up import warm_up  # numba takes seconds to import: health is up first
+        from workers.warm_up import warm_up  # this is what takes seconds
 
         warm_up(collection)
         on_signals(lambda *_: context.stopping.set())

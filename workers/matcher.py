@@ -16,14 +16,14 @@ from faust.types import TP, EventT, StreamT
 from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter
 from topics.packing import CodecError
-from topics.subscriptions import RankedContract
 from workers import metrics
 from workers.context import Context
 from workers.faust_app import create_app
 from workers.feed import SubscriptionFeed
+from workers.kinds import contract_of, new_index
 from workers.lane import Lane
 from workers.outbox import Outbox
-from workers.shard import RankedShard
+from workers.shard import Shard
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Matcher:
 
     def __init__(self, context: Context, app: faust.App) -> None:
         self._context, self._app = context, app
-        self._contract = RankedContract(context.collection.attributes)
+        self._contract = contract_of(context.collection)
         self._outbox = Outbox(context.client)
         self._lanes: dict[int, Lane] = {}
         self._tasks: dict[int, list[asyncio.Task]] = {}
@@ -52,8 +52,11 @@ class Matcher:
 
     async def _open(self, shard: int) -> None:
         log.info("shard %d: ours", shard)
-        feed = SubscriptionFeed(self._context, RankedShard(shard, self._contract), self._outbox)
-        partitions = self._context.collection.partitions.partials
+        collection = self._context.collection
+        index = new_index(collection.kind, collection.attributes)
+        held = Shard(shard, self._contract, index)
+        feed = SubscriptionFeed(self._context, held, self._outbox)
+        partitions = collection.partitions.partials
         lane = Lane(feed, partitions, self._send, self._is_current, self._give_up)
         self._lanes[shard] = lane
         loops = (lane.answer_all(), lane.send_all())

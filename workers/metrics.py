@@ -17,6 +17,14 @@ CHANGES = Counter("podium_subscription_changes_total", "Changes applied", ["coll
 SUBSCRIPTIONS = Gauge("podium_subscriptions", "Live subscriptions", ["collection", "shard"])
 FEED_LAG = Gauge("podium_feed_lag_records", "Records behind", ["collection", "shard"])
 INDEX_BYTES = Gauge("podium_index_bytes", "Memory of the index", ["collection", "shard"])
+DELTA_SHARE = Gauge(
+    "podium_delta_share",
+    "How much of the index came since its optimal part was built",
+    ["collection", "shard"],
+)
+RENEWALS = Counter(
+    "podium_index_renewals_total", "Indexes rebuilt beside live ones", ["collection", "shard"]
+)
 MATCHES = Counter("podium_matches_total", "Match records written", ["collection"])
 PENDING_FRAMES = Gauge("podium_merger_pending_frames", "Frames half answered", ["collection"])
 PENDING_BYTES = Gauge("podium_merger_pending_bytes", "Their size", ["collection"])

@@ -1,21 +1,24 @@
-"""One shard of a ranked collection: its index, and how it answers a frame."""
+"""One shard of a collection: its index, and how it answers a frame."""
 
 import numpy as np
 
-from indexes.intervals import ExactMatcher
+from indexes.intervals import LiveMatcher
 from topics.frames import Frame
 from topics.partials import Partial
-from topics.subscriptions import RankedContract
+from topics.subscriptions import SubscriptionContract
 from workers.changes import Changes
 from workers.key_table import KeyTable
+from workers.kinds import ShardIndex
+from workers.renewal import IndexChange, Renewal
 
 
-class RankedShard:
-    def __init__(self, shard: int, contract: RankedContract) -> None:
-        self.shard, self.contract = shard, contract
+class Shard:
+    def __init__(self, number: int, contract: SubscriptionContract, index: ShardIndex) -> None:
+        self.number, self.contract = number, contract
         self.next_offset = 0  # everything below is applied
-        self._index = ExactMatcher(contract.attributes)
+        self._index = index
         self._keys = KeyTable()
+        self._renewal: Renewal | None = None
 
     def __len__(self) -> int:
         return len(self._index)
@@ -24,13 +27,19 @@ class RankedShard:
     def nbytes(self) -> int:
         return self._index.nbytes + self._keys.nbytes
 
+    @property
+    def delta_share(self) -> float:
+        """How much of the index is outside its optimal part, from 0 to 1."""
+        return self._index.delta_share if isinstance(self._index, LiveMatcher) else 0.0
+
     def apply(self, changes: Changes) -> None:
         """An update is a delete of the old offset and an insert of the new one."""
         gone = self._keys.remove_many([*changes.keys, *changes.removed])
-        if len(gone):
-            self._index.delete_many(gone)
+        change = IndexChange(gone, changes.offsets, changes.columns)
+        change.apply_to(self._index)
+        if self._renewal is not None:
+            self._renewal.note(change)
         if changes.keys:
-            self._index.insert_many(changes.offsets, *changes.columns)
             self._keys.put_many(changes.keys, changes.offsets)
         self.next_offset = changes.next_offset
 
@@ -43,7 +52,7 @@ class RankedShard:
         ids = table.ids[hits]
         return Partial(
             frame.name,
-            self.shard,
+            self.number,
             frame.taking_part,
             self.next_offset - 1,
             frame.offsets,
@@ -55,3 +64,26 @@ class RankedShard:
             ids,
             self._keys.texts(ids),
         )
+
+    def compact(self) -> None:
+        """Make the index as quick as can be, after a restore; nothing may be answered meanwhile."""
+        if isinstance(self._index, LiveMatcher):
+            self._index.rebase()
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a renewal would make answers quicker."""
+        worn = isinstance(self._index, LiveMatcher) and self._index.is_worn
+        return worn and self._renewal is None
+
+    def begin_renewal(self) -> Renewal:
+        """Start to note what the index that is being built elsewhere misses."""
+        assert isinstance(self._index, LiveMatcher)
+        self._renewal = Renewal(self._index.fork())
+        return self._renewal
+
+    def end_renewal(self) -> None:
+        """Answer from the new index, once it has caught up."""
+        assert self._renewal is not None
+        self._renewal.catch_up()
+        self._index, self._renewal = self._renewal.index, None

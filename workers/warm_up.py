@@ -4,6 +4,7 @@ The small job below takes the way of real records: through the codecs, because a
 views of received bytes are read-only, and numba compiles those apart.
 """
 
+import msgspec
 from confluent_kafka import Message
 
 from configs.collection import Collection
@@ -12,18 +13,19 @@ from topics import frames as frame_codec
 from topics import matches, partials
 from topics.events import EventContract
 from topics.packing import bundle, unbundle
-from topics.subscriptions import RankedContract
 from workers.changes import read_changes
 from workers.framing import frames, read_events
+from workers.kinds import contract_of, new_index
 from workers.merging import merge
-from workers.shard import RankedShard
+from workers.shard import Shard
 
 
 def warm_up(collection: Collection) -> None:
-    intervals.warm_up()
-    contract = RankedContract(collection.attributes)
-    shard = RankedShard(0, contract)
-    records = [_record(b'{"where":{},"score":%d}' % score, score) for score in (1, 2, 3)]
+    index = new_index(collection.kind, collection.attributes)
+    intervals.warm_up(type(index), collection.attributes)
+    contract = contract_of(collection)
+    shard = Shard(0, contract, index)
+    records = [_record(_subscription(collection, number), number) for number in (1, 2, 3)]
     shard.apply(read_changes(records, contract, 1))
     shard.apply(read_changes([_record(None, 3)], contract, 1))
     events = EventContract(collection.attributes, collection.k, collection.max_k, 2)
@@ -35,6 +37,14 @@ def warm_up(collection: Collection) -> None:
         answers.append(partials.decode(unbundle(answer)[0]))
     merged = merge(answers)
     matches.encode_many("warm-up", merged.partition, merged.offsets, merged.hits)
+
+
+def _subscription(collection: Collection, number: int) -> bytes:
+    name = collection.attributes[0]
+    where = {"where": {name: [None, number]}}
+    if collection.kind == "relaxed":
+        return msgspec.json.encode({**where, "weights": {name: number}})
+    return msgspec.json.encode({**where, "score": number})
 
 
 def _record(value: bytes | None, number: int) -> Message:

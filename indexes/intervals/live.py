@@ -17,6 +17,7 @@ is time.  One thread at a time may use the structure.
 """
 
 from collections.abc import Iterator
+from copy import copy, deepcopy
 from heapq import merge
 from typing import NamedTuple
 
@@ -113,6 +114,11 @@ class LiveSOPT:
         n = len(self._base.tree)
         return (n - self._base.live) / n if n else 0.0
 
+    @property
+    def changed(self) -> int:
+        """How many intervals came, and how many of the base went, since it was built."""
+        return len(self._delta) + len(self._base.tree) - self._base.live
+
     def insert(self, id: int, low: float, high: float, score: float) -> None:
         self.insert_many([id], [low], [high], [score])
 
@@ -174,9 +180,13 @@ class LiveSOPT:
 
     def top_k_many(self, values: ArrayLike, k: int) -> HitTable:
         """The k best intervals around each value, in one compiled call."""
+        return self.stab_many(validation.as_values("values", values), validation.as_count("k", k))
+
+    def stab_many(self, values: np.ndarray, k: int) -> HitTable:
+        """As `top_k_many`, of f8[m] that may be infinite: an interval may reach so far."""
         # Writable also where the caller's are not (bytes of a frame): one compiled form for all.
-        points = np.require(validation.as_values("values", values), requirements="W")
-        table = empty_table(len(points), validation.as_count("k", k))
+        points = np.require(values, requirements="W")
+        table = empty_table(len(points), k)
         base, delta = self._base, self._delta
         late, keys = delta._index.tree, delta._rows.keys
         top_k_live(base.packed, base.tombstones, late, keys, points, table, self._visited)
@@ -213,10 +223,22 @@ class LiveSOPT:
         late = new.revive(self._delta_rows(), bound)
         self._swap(new, IRTree.build(*_joined(early, late), branching=new.branching))
 
+    def fork(self) -> "LiveSOPT":
+        """A copy, cheap since the base is shared, that another thread may rebase."""
+        twin = copy(self)
+        twin._base, twin._delta = self._base.fork(), deepcopy(self._delta)
+        twin._visited = self._visited.copy()
+        return twin
+
     def _swap(self, base: LiveBase, delta: IRTree) -> None:
         self._visited[0] += self._delta.visited
         self._base, self._delta = base, delta
         self._changes += 1
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lows and highs of everything live, the base before the delta."""
+        rows = _joined(self._base.live_rows(), self._delta_rows())
+        return rows.lows, rows.highs
 
     def _delta_rows(self) -> ScoredRows:
         return ScoredRows(*self._delta.to_arrays()[:4])

@@ -6,6 +6,7 @@ is set once the interval at place i is deleted or replaced.
 """
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from numba import njit
@@ -33,6 +34,12 @@ class LiveBase:
         self.live = n - int(np.unpackbits(self.tombstones).sum())
         self._slots = empty_slots(n)
         link_many(self._slots, self.packed.ids, np.arange(n))
+
+    def fork(self) -> "LiveBase":
+        """A copy with tombstones of its own; the tree, which never changes, is shared."""
+        twin = copy(self)
+        twin.tombstones = self.tombstones.copy()
+        return twin
 
     @property
     def branching(self) -> int:

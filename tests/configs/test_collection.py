@@ -20,6 +20,12 @@ def test_the_collection_that_comes_with_podium_is_as_its_comments_say():
     assert (ads.k, ads.max_k, ads.shards) == (10, 1000, 2)
 
 
+def test_homes_come_with_podium_as_a_relaxed_collection():
+    assert load_collection("homes") == Collection(
+        name="homes", kind="relaxed", attributes=("price", "rooms", "area")
+    )
+
+
 def test_a_name_is_looked_for_in_the_folder_then_here_then_in_the_package(write, tmp_path):
     assert load_collection("ads").attributes == ("age", "credit_score", "visits")
     write(ADS, "configs/collections/ads.yaml")
@@ -41,7 +47,7 @@ def test_an_unknown_name_says_where_it_looked_and_what_there_is(write, tmp_path)
     assert "'adz'" in message
     for folder in (tmp_path / "mine", "configs/collections", PACKAGED):
         assert str(folder) in message
-    assert message.endswith("found there: ads, games")
+    assert message.endswith("found there: ads, games, homes")
 
 
 def test_a_file_whose_name_is_another_is_refused(write):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from indexes.intervals import ExactMatcher
+from indexes.intervals import ExactMatcher, LiveMatcher, SOPTRTree
+from indexes.intervals.live_matcher import stabbed
 from tests import oracle
 from tests.indexes import strategies as some
 from tests.indexes.contract import (
@@ -45,6 +46,8 @@ def keeps(matcher, error, *named):
 
 
 def restored(matcher):
+    if isinstance(matcher, LiveMatcher):
+        return LiveMatcher.from_arrays(matcher.attributes, matcher.to_arrays())
     return ExactMatcher.from_arrays(matcher.to_arrays())
 
 
@@ -93,13 +96,13 @@ def bulk(attributes, batch):
     return list(ids), *ends_columns(attributes, wanted), list(scores)
 
 
-def against_scan(attributes):
-    """A state machine of a matcher with these attributes, as a test case."""
+def against_scan(attributes, make=ExactMatcher):
+    """A state machine of a matcher with these attributes."""
 
     class MatcherAgainstScan(RuleBasedStateMachine):
         def __init__(self):
             super().__init__()
-            self.matcher = ExactMatcher(attributes)
+            self.matcher = make(attributes)
             self.expected = oracle.ExactMatches()
 
         def keeps(self, error, *named):
@@ -198,12 +201,58 @@ def against_scan(attributes):
         def teardown(self):
             agree(self.matcher, self.expected, attributes)
 
-    return SHRINKING(MatcherAgainstScan.TestCase)
+    return MatcherAgainstScan
 
 
-TestWithOneAttribute = against_scan(ATTRIBUTES[:1])
-TestWithTwoAttributes = against_scan(ATTRIBUTES[:2])
-TestWithThreeAttributes = against_scan(ATTRIBUTES)
+class LiveAgainstScan(against_scan(ATTRIBUTES[:1], LiveMatcher)):
+    """Also with new bases, from here and from elsewhere, and on the copy that a fork is."""
+
+    @rule()
+    def rebase(self):
+        self.matcher.rebase()
+
+    @rule(late=st.booleans())
+    def fork(self, late):
+        other = self.matcher.fork()
+        if late:
+            self.matcher, other = other, self.matcher
+        other.delete_many(list(self.expected.live))
+        other.rebase()
+        assert len(other) == 0
+
+    @rule(since=some.ids)
+    def replace_base(self, since):
+        old = {id: row for id, row in self.expected.live.items() if id < since}
+        wanted, scores = [list(column) for column in zip(*old.values(), strict=True)] or [[], []]
+        boxes = stabbed(*ends_columns(ATTRIBUTES[:1], wanted), ATTRIBUTES[:1])
+        base = SOPTRTree.build(list(old), boxes.lows[:, 0], boxes.highs[:, 0], scores)
+        self.matcher.replace_base(base, since)
+
+
+TestWithOneAttribute = SHRINKING(against_scan(ATTRIBUTES[:1]).TestCase)
+TestWithTwoAttributes = SHRINKING(against_scan(ATTRIBUTES[:2]).TestCase)
+TestWithThreeAttributes = SHRINKING(against_scan(ATTRIBUTES).TestCase)
+TestLive = SHRINKING(LiveAgainstScan.TestCase)
+
+
+def test_a_live_matcher_has_one_attribute():
+    for attributes in (["age", "visits"], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="exactly one was expected"):
+            LiveMatcher(attributes)
+
+
+def test_a_live_matcher_is_worn_when_a_tenth_has_changed():
+    matcher, ids = LiveMatcher(["age"]), np.arange(20_000)
+    ends = np.zeros((len(ids), 1))
+    matcher.insert_many(ids, ends, ends, np.zeros(len(ids)))
+    assert matcher.is_worn
+    matcher.rebase()
+    assert not matcher.is_worn
+    matcher.delete_many(ids[:1800])
+    assert not matcher.is_worn
+    matcher.update_scores(ids[1800:1900], np.ones(100))  # gone from the base, come to the delta
+    assert matcher.is_worn
+    assert matcher.delta_share == 100 / 18_200
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from podium.demo.check import Answer, Event, check_delivery, compare, spread_sample
 from podium.demo.scan import read_log
-from tests.oracle import RankedCollection
+from tests.oracle import Collection
 
 ATTRIBUTES = ("age",)
 K = 3
@@ -47,7 +47,7 @@ def events():
 def answers(log, events, monkeypatch):
     """Right answers, by the oracle, as of states that move on."""
     monkeypatch.setattr("tests.oracle.subscription_id", lambda key, shard, shards: key.decode())
-    oracle = RankedCollection(ATTRIBUTES, log)
+    oracle = Collection("ranked", ATTRIBUTES, log)
     found = []
     for place, event in events.items():
         as_of = {0: 20 + place[1], 1: 15 + place[1]}

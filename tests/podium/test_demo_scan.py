@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.demo.scan import FOREVER, hits, matching, read_log, top_k
-from tests.oracle import RankedCollection, murmur2
+from tests.oracle import Collection, murmur2
 
 ATTRIBUTES = ("age", "visits")
 SHARDS = 2
@@ -38,7 +38,7 @@ def test_a_scan_finds_what_the_oracle_finds_as_of_any_state(sent, visitor, data)
     k = data.draw(st.integers(0, 10))
     ledger = read_log(topic, ATTRIBUTES)
     rows = top_k(ledger, visitor, dict(enumerate(as_of)), k)
-    assert hits(ledger, rows) == RankedCollection(ATTRIBUTES, topic).top_k(visitor, k, as_of)
+    assert hits(ledger, rows) == Collection("ranked", ATTRIBUTES, topic).top_k(visitor, k, as_of)
 
 
 @given(records, event, st.data())

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from podium.stack import ports
+from workers import kinds, main
 
 ROLES = ("router", "matcher", "merger")
 GOOD_COLLECTION = "name: shop\nkind: ranked\nattributes: [price]\n"
@@ -127,9 +128,13 @@ def test_a_bad_variable_ends_with_exit_code_2(folder: Path):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_kind_that_no_worker_runs_yet_ends_with_exit_code_2(folder: Path, role: str):
-    (folder / "shop.yaml").write_text(GOOD_COLLECTION.replace("ranked", "relaxed"))
+    (folder / "shop.yaml").write_text(GOOD_COLLECTION.replace("ranked", "boolean"))
     ended = worker(folder, role, "--collection", "./shop.yaml")
-    check_refusal(ended, "relaxed", "ranked")
+    check_refusal(ended, "boolean", "ranked, relaxed")
+
+
+def test_the_kinds_that_workers_run_are_those_that_they_have_indexes_for():
+    assert main.KINDS == kinds.KINDS
 
 
 def test_a_port_in_use_is_named(folder: Path):

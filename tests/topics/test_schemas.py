@@ -12,7 +12,7 @@ from topics.dead_letters import DeadLetter
 from topics.events import EventContract
 from topics.matches import decode as decode_match
 from topics.schemas import all_schemas
-from topics.subscriptions import RankedContract
+from topics.subscriptions import RankedContract, RelaxedContract
 
 TYPES = {
     "object": dict,
@@ -24,6 +24,7 @@ TYPES = {
 # Every word of JSON Schema that `holds` reads, and those that constrain nothing.
 READ = {"$ref", "anyOf", "type", "required", "properties", "additionalProperties", "minimum"}
 READ |= {"minItems", "maxItems", "prefixItems", "items", "pattern"}
+READ |= {"minProperties", "exclusiveMinimum"}
 SILENT = {"$schema", "$defs", "title", "description", "default", "examples"}
 
 
@@ -44,6 +45,8 @@ def holds(schema, value, root):
         return array_holds(schema, value, root)
     if isinstance(value, str):
         return re.search(schema.get("pattern", ""), value) is not None
+    if "exclusiveMinimum" in schema and not value > schema["exclusiveMinimum"]:
+        return False
     return "minimum" not in schema or value >= schema["minimum"]
 
 
@@ -59,8 +62,10 @@ def is_of_type(value, name):
 def object_holds(schema, value, root):
     named = schema.get("properties", {})
     others = schema.get("additionalProperties", True)
-    return set(schema.get("required", ())) <= value.keys() and all(
-        holds(named.get(name, others), child, root) for name, child in value.items()
+    return (
+        len(value) >= schema.get("minProperties", 0)
+        and set(schema.get("required", ())) <= value.keys()
+        and all(holds(named.get(name, others), child, root) for name, child in value.items())
     )
 
 
@@ -85,6 +90,7 @@ def test_there_is_a_schema_for_each_record_that_others_write_or_read():
         "events.json",
         "matches.json",
         "subscriptions.ranked.json",
+        "subscriptions.relaxed.json",
     ]
 
 
@@ -141,6 +147,30 @@ def accepts(read, value):
 def test_the_subscription_schema_accepts_what_the_contract_accepts(value):
     contract = RankedContract(["age", "visits"])
     assert valid("subscriptions.ranked.json", value) == accepts(contract.parse, value)
+
+
+RELAXED = [
+    pytest.param({"where": {"age": [20, 35]}, "weights": {"age": 7.5}}, id="pair"),
+    pytest.param({"where": {"age": {"gt": 3}}, "weights": {"age": 1}}, id="bounds"),
+    pytest.param(
+        {"where": {"age": [1, 2], "visits": [3, None]}, "weights": {"age": 1, "visits": 2}},
+        id="two-attributes",
+    ),
+    pytest.param({"where": {}, "weights": {}}, id="no-interval"),
+    pytest.param({"where": {"age": [1, 2]}}, id="no-weights"),
+    pytest.param({"where": {"age": [1, 2]}, "weights": {"age": 0}}, id="weight-of-zero"),
+    pytest.param({"where": {"age": [1, 2]}, "weights": {"age": -1}}, id="negative-weight"),
+    pytest.param({"where": {"age": [1, 2]}, "weights": {"age": "1"}}, id="text-weight"),
+    pytest.param({"where": {"age": [1, 2]}, "weights": {"age": None}}, id="null-weight"),
+    pytest.param({"where": {"age": [1, 2]}, "weights": 1}, id="one-weight-for-all"),
+    pytest.param({"where": {"age": [1, 2]}, "weights": {"age": 1}, "score": 1}, id="a-score"),
+]
+
+
+@pytest.mark.parametrize("value", RELAXED)
+def test_the_relaxed_schema_accepts_what_the_contract_accepts(value):
+    contract = RelaxedContract(["age", "visits"])
+    assert valid("subscriptions.relaxed.json", value) == accepts(contract.parse, value)
 
 
 ATTRIBUTES = [

@@ -302,7 +302,7 @@ subscriptions = st.fixed_dictionaries(
 def test_a_subscription_means_what_it_means_to_the_oracle(contract, document):
     value = json.dumps(document).encode()
     try:
-        where, score = oracle.subscription(value, ATTRIBUTES)
+        where, score = oracle.ranked_subscription(value, ATTRIBUTES)
     except ValueError:
         refusal(contract, value)
     else:

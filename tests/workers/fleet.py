@@ -123,6 +123,15 @@ class Fleet(Traffic):
         except OSError:
             return None
 
+    def metric(self, name: str, metric: str) -> float:
+        """The sum of a worker's metric over all its labels."""
+        url = f"http://127.0.0.1:{self.ports[name]}/metrics"
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            lines = reply.read().decode().splitlines()
+        samples = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+        found = [float(value) for key, value in samples if key.partition("{")[0] == metric]
+        return sum(found)
+
     def is_ready(self, name: str) -> bool:
         reply = self.get(name, "/readyz")
         return reply is not None and reply.status == 200

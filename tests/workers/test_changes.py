@@ -129,7 +129,7 @@ def naive_fold(messages):
     for offset, key, value in messages:
         try:
             name = oracle.subscription_id(key, SHARD, SHARDS).encode()
-            parsed = None if value is None else oracle.subscription(value, ATTRIBUTES)
+            parsed = None if value is None else oracle.ranked_subscription(value, ATTRIBUTES)
         except ValueError:
             refused.append(offset)
             continue

@@ -13,18 +13,23 @@ from topics.catalogue import FRAME_BYTES
 from topics.frames import Frame, FrameName
 from topics.keys import Keys
 from topics.packing import bundle
-from topics.subscriptions import MAX_ID_BYTES, RankedContract
+from topics.subscriptions import MAX_ID_BYTES, contract_for
 from workers.changes import read_changes
 from workers.framing import MAX_HITS_PER_RECORD, MAX_KEY_BYTES_PER_RECORD
-from workers.shard import RankedShard
+from workers.kinds import new_index
+from workers.shard import Shard
 
 ATTRIBUTES = ("age", "visits")
 NAN = math.nan
 
 
+def new_shard(kind="ranked", attributes=ATTRIBUTES):
+    return Shard(0, contract_for(kind, attributes), new_index(kind, attributes))
+
+
 @pytest.fixture
 def shard():
-    return RankedShard(0, RankedContract(ATTRIBUTES))
+    return new_shard()
 
 
 def apply(shard, *records, first=None):
@@ -51,7 +56,7 @@ def frame(*events, ks=None, shard=0):
         -1,
         np.arange(40, 40 + n),
         np.arange(n) + 1000,
-        np.array(events, np.float64).reshape(n, 2),
+        np.array(events, np.float64).reshape(n, len(events[0]) if n else 2),
         np.array([10] * n if ks is None else ks, np.int32),
         Keys.pack([b"visitor", None, b""][:n] + [b"more"] * (n - 3)),
     )
@@ -173,47 +178,80 @@ def test_the_largest_answer_that_a_record_may_ask_for_fits_into_its_topic(shard,
 coarse = st.integers(0, 4)
 ends = st.one_of(st.none(), coarse)
 intervals = st.tuples(ends, ends).filter(lambda e: None in e or e[0] <= e[1]).map(list)
-wanted = st.builds(
-    wanting,
-    st.fixed_dictionaries({}, optional=dict.fromkeys(ATTRIBUTES, intervals)),
-    st.sampled_from([-1, 0, 1, 2.5]),
-)
-values = st.one_of(wanted, wanted, wanted, st.none(), st.just(b"not json"))
-batches = st.lists(
-    st.lists(st.tuples(st.integers(0, 12), values), min_size=1, max_size=12), max_size=6
-)
 coordinates = st.one_of(st.just(NAN), coarse.map(float))
-asked = st.lists(st.tuples(coordinates, coordinates, st.integers(0, 6)), max_size=6)
 
 
-def expected_answers(live, names, events):
-    """By a scan: the shard's order is score descending, then offset."""
-    for *values, k in events:
-        event = {a: v for a, v in zip(ATTRIBUTES, values, strict=True) if not math.isnan(v)}
-        yield [
-            (json.dumps(names[offset]).encode(), offset, score)
-            for offset, score in live.top_k(event, k)
-        ]
+@st.composite
+def subscriptions(draw, kind, attributes):
+    least = 1 if kind == "relaxed" else 0
+    names = draw(st.lists(st.sampled_from(attributes), min_size=least, unique=True))
+    where = {name: draw(intervals) for name in names}
+    if kind == "relaxed":
+        weights = {name: draw(st.sampled_from([0.5, 1, 2.5])) for name in names}
+        return json.dumps({"where": where, "weights": weights}).encode()
+    return wanting(where, draw(st.sampled_from([-1, 0, 1, 2.5])))
 
 
-@settings(max_examples=100, deadline=None)
-@given(batches=batches, events=asked)
-def test_answers_are_those_of_a_scan_of_what_is_live(batches, events):
-    shard = RankedShard(0, RankedContract(ATTRIBUTES))
-    live, names, offset_of = oracle.ExactMatches(), {}, {}
-    offset = 0
-    for batch in batches:
-        apply(shard, *((f"s {i}".encode(), value) for i, value in batch))
-        for i, value in batch:
-            if value != b"not json" and (old := offset_of.pop(i, None)) is not None:
-                live.delete(old)
-            if value not in (None, b"not json"):
-                live.insert(offset, *oracle.subscription(value, ATTRIBUTES))
-                offset_of[i], names[offset] = offset, f"s {i}"
-            offset += 1
+def batches_of(kind, attributes):
+    wanted = subscriptions(kind, attributes)
+    values = st.one_of(wanted, wanted, wanted, st.none(), st.just(b"not json"))
+    batch = st.lists(st.tuples(st.integers(0, 12), values), min_size=1, max_size=12)
+    return st.lists(st.tuples(batch, st.sampled_from(RENEWAL_STEPS)), max_size=6)
 
-    partial = shard.answer(frame(*[event[:2] for event in events], ks=[k for *_, k in events]))
-    assert answers(partial) == list(expected_answers(live, names, events))
-    assert partial.as_of == offset - 1
-    assert len(shard) == len(live.live)
+
+# What happens to the index after a batch, where the kind's index has a base.
+RENEWAL_STEPS = ["nothing", "begin", "rebuild", "catch up", "end", "compact"]
+
+
+def renew(shard, step, renewal):
+    """Take one step of a renewal if it is its turn; the renewal under way, or None."""
+    if step == "compact":
+        shard.compact()
+    elif renewal is None:
+        return shard.begin_renewal() if step == "begin" else None
+    elif step == "rebuild":
+        renewal.rebuild()
+    elif step == "catch up":
+        renewal.catch_up()
+    elif step == "end":
+        shard.end_renewal()
+        return None
+    return renewal
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [
+        ("ranked", ("age",)),
+        ("ranked", ATTRIBUTES),
+        ("relaxed", ("age",)),
+        ("relaxed", ATTRIBUTES),
+    ],
+    ids=["ranked-1", "ranked-2", "relaxed-1", "relaxed-2"],
+)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
+    shard, renewal = new_shard(kind, attributes), None
+    log, has_base = [], (kind, len(attributes)) == ("ranked", 1)
+    for batch, step in data.draw(batches_of(kind, attributes)):
+        records = [(f"s {i}".encode(), value) for i, value in batch]
+        log += [(len(log) + at, key, value) for at, (key, value) in enumerate(records)]
+        apply(shard, *records)
+        if has_base:
+            renewal = renew(shard, step, renewal)
+
+    asked = st.tuples(st.tuples(*[coordinates] * len(attributes)), st.integers(0, 6))
+    events = data.draw(st.lists(asked, min_size=1, max_size=6))
+    partial = shard.answer(frame(*[values for values, _ in events], ks=[k for _, k in events]))
+    judge = oracle.Collection(kind, attributes, [log])
+    for hits, (values, k) in zip(answers(partial), events, strict=True):
+        event = dict(zip(attributes, (None if math.isnan(v) else v for v in values), strict=True))
+        wanted = judge.top_k(event, k, [len(log) - 1])
+        assert [(json.loads(text), score) for text, _, score in hits] == wanted
+        assert [log[offset][1].decode() for _, offset, _ in hits] == [name for name, _ in wanted]
+    assert partial.as_of == len(log) - 1
+    refused = {refusal.offset for refusal in judge.refused}
+    latest = {key: value for offset, key, value in log if offset not in refused}
+    assert len(shard) == sum(value is not None for value in latest.values())
     assert shard.nbytes > 0

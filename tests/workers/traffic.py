@@ -225,9 +225,14 @@ class Traffic:
             assert record.error is None, record.error
 
     def subscribe(self, id: str, where: Mapping[str, Any], score: float) -> Sent:
+        """In a relaxed collection every interval weighs `score`."""
+        if self.declared.kind == "relaxed":
+            return self.subscribe_with(id, {"where": where, "weights": dict.fromkeys(where, score)})
+        return self.subscribe_with(id, {"where": where, "score": score})
+
+    def subscribe_with(self, id: str, document: Mapping[str, Any]) -> Sent:
         self._subscribed.add(id.encode())
-        document = json.dumps({"where": where, "score": score}).encode()
-        return self.send("subscriptions", document, id.encode())
+        return self.send("subscriptions", json.dumps(document).encode(), id.encode())
 
     def unsubscribe(self, id: str) -> Sent:
         return self.send("subscriptions", None, id.encode())
@@ -338,7 +343,7 @@ class Traffic:
         self.deliver(sent)
         self._beyond_oracle.add(sent.place)
 
-    def judge(self) -> oracle.RankedCollection:
+    def judge(self) -> oracle.Collection:
         """The oracle, with every subscription up to now."""
         reader = self._reader("subscriptions", self.declared.shards)
         for message in reader.read_to_end():
@@ -347,7 +352,7 @@ class Traffic:
                 value = b""
             record = (message.offset(), message.key(), value)
             self.records[message.partition()].append(record)
-        return oracle.RankedCollection(self.declared.attributes, self.records)
+        return oracle.Collection(self.declared.kind, self.declared.attributes, self.records)
 
     def check_all(self, repeats: bool = False, letters_repeat: bool = False) -> None:
         """Everything that was sent has come out, and all that came out is right.
@@ -379,7 +384,7 @@ class Traffic:
         given = event.header("podium-k")
         return self.declared.k if given is None else int(given)
 
-    def _is_owed(self, event: Sent, judge: oracle.RankedCollection) -> bool:
+    def _is_owed(self, event: Sent, judge: oracle.Collection) -> bool:
         """Whether there must be a record.
 
         Without `emit_empty`, only an event with a token can tell, and only if no subscription
@@ -392,7 +397,7 @@ class Traffic:
         as_of = [_offsets(token).get(shard, -1) for shard in self.shards]
         return bool(judge.top_k(json.loads(event.value or b""), self._k(event), as_of))
 
-    def _check(self, answer: Answer, event: Sent, judge: oracle.RankedCollection) -> None:
+    def _check(self, answer: Answer, event: Sent, judge: oracle.Collection) -> None:
         assert answer.key == event.key
         assert answer.hits or self.declared.emit_empty, f"an empty record for {answer.event}"
         wanted = judge.top_k(json.loads(event.value or b""), self._k(event), answer.as_of)

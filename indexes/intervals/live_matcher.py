@@ -1,0 +1,126 @@
+"""`LiveMatcher`: the verbs of `ExactMatcher` for one attribute, at the speed of a SOPT-R-tree.
+
+Subscriptions are boxes as in `exact_boxes`: only one that does not constrain the attribute
+reaches to infinity.  An event without the attribute therefore is a query at infinity.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from indexes import validation
+from indexes.hits import Hit, HitTable, hits_of
+from indexes.intervals.exact_boxes import Boxes, encode_boxes, encode_events, ends_of
+from indexes.intervals.live import LiveArrays, LiveSOPT
+from indexes.intervals.sopt_r_tree import SOPTRTree
+
+__all__ = ["LiveMatcher"]
+
+# Queries slow down with the delta; a new base for fewer changes than this would cost more.
+_MOST_CHANGED = 0.1
+_LEAST_CHANGES = 1024
+
+
+class LiveMatcher:
+    """Subscriptions of one interval, ranked by score, then by lower id.
+
+    >>> ads = LiveMatcher(["age"])
+    >>> ads.insert(1, {"age": (20, 35)}, score=7.5)
+    >>> ads.insert(2, {}, score=1.0)
+    >>> ads.top_k({"age": 28}, k=5)
+    [Hit(id=1, score=7.5), Hit(id=2, score=1.0)]
+    >>> ads.top_k({}, k=5)
+    [Hit(id=2, score=1.0)]
+    """
+
+    def __init__(self, attributes: Iterable[str], live: LiveSOPT | None = None) -> None:
+        self.attributes = validation.distinct_names(attributes)
+        if len(self.attributes) != 1:
+            got = list(self.attributes)
+            raise ValueError(f"attributes: got {got} when exactly one was expected")
+        self._column = {self.attributes[0]: 0}
+        self._live = LiveSOPT() if live is None else live
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    @property
+    def nbytes(self) -> int:
+        return self._live.nbytes
+
+    @property
+    def visited(self) -> int:
+        return self._live.visited
+
+    @property
+    def delta_share(self) -> float:
+        return self._live.delta_share
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether so much has changed since the base was built that a new one pays."""
+        return self._live.changed > max(_MOST_CHANGED * len(self), _LEAST_CHANGES)
+
+    def insert(self, id: int, intervals: Mapping[str, tuple[float, float]], score: float) -> None:
+        self.insert_many([id], *ends_of(intervals, self._column), [score])
+
+    def insert_many(
+        self, ids: ArrayLike, lows: ArrayLike, highs: ArrayLike, scores: ArrayLike
+    ) -> None:
+        """As `ExactMatcher.insert_many`: f8[n, 1] ends, NaN where nothing is constrained."""
+        low, high = validation.as_table("lows", lows, 1), validation.as_table("highs", highs, 1)
+        validation.require_same_length(lows=low, highs=high)
+        boxes = stabbed(low, high, self.attributes)
+        self._live.insert_many(ids, boxes.lows[:, 0], boxes.highs[:, 0], scores)
+
+    def delete(self, id: int) -> None:
+        self._live.delete(id)
+
+    def delete_many(self, ids: ArrayLike) -> None:
+        self._live.delete_many(ids)
+
+    def update_score(self, id: int, score: float) -> None:
+        self._live.update_score(id, score)
+
+    def update_scores(self, ids: ArrayLike, scores: ArrayLike) -> None:
+        self._live.update_scores(ids, scores)
+
+    def top_k(self, event: Mapping[str, float], k: int) -> list[Hit]:
+        return hits_of(self.top_k_many([event], min(validation.as_count("k", k), len(self))), 0)
+
+    def top_k_many(self, events: Sequence[Mapping[str, float]] | np.ndarray, k: int) -> HitTable:
+        """The k best matches of each event, in one compiled call; NaN where one lacks it."""
+        points = encode_events(events, self._column).lowers[:, 0]
+        return self._live.stab_many(points, validation.as_count("k", k))
+
+    def rebase(self) -> None:
+        self._live.rebase()
+
+    def replace_base(self, base: SOPTRTree, since: int) -> None:
+        """As `LiveSOPT.replace_base`; the base has subscriptions as `stabbed` gives them."""
+        self._live.replace_base(base, since)
+
+    def fork(self) -> "LiveMatcher":
+        return LiveMatcher(self.attributes, self._live.fork())
+
+    def check(self) -> None:
+        self._live.check()
+        lows, highs = self._live.ends()
+        free = (lows == -np.inf) & (highs == np.inf)
+        assert (highs[~free] < np.inf).all()
+
+    def to_arrays(self) -> LiveArrays:
+        return self._live.to_arrays()
+
+    @classmethod
+    def from_arrays(cls, attributes: Iterable[str], arrays: LiveArrays) -> "LiveMatcher":
+        return cls(attributes, LiveSOPT.from_arrays(arrays))
+
+
+def stabbed(lows: np.ndarray, highs: np.ndarray, attributes: Sequence[str]) -> Boxes:
+    """The interval that stands for each subscription in a tree, also in one built elsewhere."""
+    boxes = encode_boxes(lows, highs, attributes)
+    # No event is infinite, so nothing is [inf, inf]; but an event without the attribute is there.
+    never = boxes.lows == np.inf
+    return Boxes(np.where(never, -np.inf, boxes.lows), np.where(never, -np.inf, boxes.highs))

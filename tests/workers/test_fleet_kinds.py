@@ -1,0 +1,100 @@
+"""Collections whose shards hold other indexes: kind `relaxed`, and one attribute alone."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.workers.conftest import MakeFleet
+from tests.workers.fleet import ROLES, Fleet
+from tests.workers.steps import random_steps
+from tests.workers.stream import streaming
+from tests.workers.traffic import eventually
+
+KINDS = {
+    "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"]},
+    "single": {"kind": "ranked", "attributes": ["age"]},
+}
+
+
+@pytest.fixture(scope="module")
+def fleets(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[dict[str, Fleet]]:
+    made = {
+        kind: make_fleet(kind, broker, redis_url, collection=declared)
+        for kind, declared in KINDS.items()
+    }
+    for fleet in made.values():
+        fleet.create_topics()
+        fleet.start(*ROLES)
+    for fleet in made.values():
+        fleet.wait_ready(*ROLES)
+    yield made
+    for fleet in made.values():
+        fleet.stop()
+
+
+@pytest.fixture
+def any_kind(fleets: dict[str, Fleet], kind: str) -> Iterator[Fleet]:
+    yield fleets[kind]
+    fleets[kind].check_all()
+    fleets[kind].clear()
+
+
+@pytest.mark.parametrize("kind", ["relaxed"])
+def test_one_interval_is_enough_and_the_weights_of_those_that_hold_add_up(any_kind: Fleet):
+    weights = {"age": 2.0, "visits": 0.5}
+    any_kind.subscribe_with(
+        "both", {"where": {"age": [20, 35], "visits": [3, None]}, "weights": weights}
+    )
+    any_kind.subscribe_with("young", {"where": {"age": {"lt": 20}}, "weights": {"age": 9}})
+    any_kind.subscribe_with("loyal", {"where": {"visits": {"ge": 3}}, "weights": {"visits": 1}})
+    assert any_kind.ask({"age": 28, "visits": 3}) == [("both", 2.5), ("loyal", 1.0)]
+    assert any_kind.ask({"visits": 7}) == [("loyal", 1.0), ("both", 0.5)]
+    assert any_kind.ask({"age": 19, "visits": 1}) == [("young", 9.0)]
+    assert any_kind.ask({}) == []
+
+
+@pytest.mark.parametrize("kind", ["relaxed"])
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"where": {"age": [1, 2]}, "score": 3}, "score"),
+        ({"where": {"age": [1, 2]}, "weights": {}}, "weights.age"),
+        ({"where": {"age": [1, 2]}, "weights": {"age": 0}}, "weights.age"),
+        ({"where": {}, "weights": {}}, "where"),
+    ],
+    ids=["a-score", "no-weight", "zero", "no-interval"],
+)
+def test_a_bad_relaxed_subscription_is_a_dead_letter(any_kind: Fleet, document: dict, field: str):
+    letter = any_kind.letter_of("subscriptions", any_kind.subscribe_with("bad", document))
+    assert dict(letter.headers())["podium-error-field"].decode() == field
+
+
+@pytest.mark.parametrize("kind", ["single"])
+def test_an_event_without_the_only_attribute_meets_what_does_not_constrain_it(any_kind: Fleet):
+    any_kind.subscribe("all", {}, 1)
+    any_kind.subscribe("any-age", {"age": [None, None]}, 2)
+    any_kind.subscribe("old", {"age": {"gt": 60}}, 3)
+    assert any_kind.ask({}) == [("all", 1.0)]
+    assert any_kind.ask({"age": 1e308}) == [("old", 3.0), ("any-age", 2.0), ("all", 1.0)]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("seed", [5, 6])
+def test_every_answer_is_the_top_k_of_the_subscriptions_it_names(any_kind: Fleet, seed: int):
+    random_steps(any_kind, seed, 400)
+
+
+@pytest.mark.parametrize("kind", ["single"])
+def test_answers_stay_right_while_the_index_is_rebuilt_beside(any_kind: Fleet):
+    def renewals() -> float:
+        return any_kind.metric("matcher", "podium_index_renewals_total")
+
+    before = renewals()
+    with streaming(any_kind, seed=3) as stream:
+        for number in range(6000):
+            low = number % 97
+            any_kind.subscribe(f"many-{number % 4000}", {"age": [low, low + 3]}, number % 11)
+        eventually(lambda: renewals() >= before + 2, "a new index in both shards", 60)
+        stream.wait_answers(500)
+    any_kind.subscribe("best", {"age": [50, 50]}, 99)
+    assert any_kind.ask({"age": 50}, k=1) == [("best", 99.0)]

@@ -1,0 +1,54 @@
+"""`subscriptions`: what people want to be matched with.
+
+Key: the subscription's id, so that one partition, and so one shard, sees all its records in
+order.  Value: JSON by the collection's kind, a module each here; null unsubscribes.  Compacted:
+the latest record of each id is the truth, and the offset of that record is the subscription's id
+inside its shard.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from topics.subscriptions.ids import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, check_ids
+from topics.subscriptions.ranked import RankedColumns, RankedContract, RankedSubscription
+from topics.subscriptions.relaxed import RelaxedColumns, RelaxedContract, RelaxedSubscription
+
+__all__ = [
+    "KINDS",
+    "MAX_ID_BYTES",
+    "MAX_ID_TEXT_BYTES",
+    "RankedColumns",
+    "RankedContract",
+    "RankedSubscription",
+    "RelaxedColumns",
+    "RelaxedContract",
+    "RelaxedSubscription",
+    "SubscriptionContract",
+    "check_ids",
+    "contract_for",
+]
+
+
+class SubscriptionContract(Protocol):
+    """How the subscriptions of one collection are read."""
+
+    attributes: tuple[str, ...]
+
+    def parse(self, value: bytes) -> tuple[Any, ...]:
+        """One record's subscription, or `BadRecord`."""
+
+    def columns(self, rows: Sequence[Any]) -> tuple[np.ndarray, ...]:
+        """Parsed subscriptions as an index takes them, one array a column."""
+
+
+_CONTRACTS: dict[str, type[RankedContract] | type[RelaxedContract]] = {
+    "ranked": RankedContract,
+    "relaxed": RelaxedContract,
+}
+KINDS = tuple(_CONTRACTS)
+
+
+def contract_for(kind: str, attributes: Sequence[str]) -> SubscriptionContract:
+    return _CONTRACTS[kind](attributes)

@@ -1,0 +1,38 @@
+"""What differs from kind to kind in a matcher: how subscriptions are read and indexed."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from configs.collection import Collection
+from indexes.hits import HitTable
+from indexes.intervals import ExactMatcher, LiveMatcher, RelaxedMatcher
+from topics.subscriptions import KINDS, SubscriptionContract, contract_for
+
+__all__ = ["KINDS", "ShardIndex", "contract_of", "new_index"]
+
+
+class ShardIndex(Protocol):
+    """What a shard asks of an index; columns are those of the kind's contract."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def insert_many(self, ids: np.ndarray, *columns: Any) -> None: ...
+
+    def delete_many(self, ids: np.ndarray) -> None: ...
+
+    def top_k_many(self, events: np.ndarray, k: int) -> HitTable: ...
+
+
+def contract_of(collection: Collection) -> SubscriptionContract:
+    return contract_for(collection.kind, collection.attributes)
+
+
+def new_index(kind: str, attributes: Sequence[str]) -> ExactMatcher | LiveMatcher | RelaxedMatcher:
+    if kind == "relaxed":
+        return RelaxedMatcher(attributes)
+    return LiveMatcher(attributes) if len(attributes) == 1 else ExactMatcher(attributes)
