@@ -52,7 +52,8 @@ class SubscriptionFeed(Service):
         self._labels = (context.collection.name, str(shard.number))
         self._moved = asyncio.Condition()
         self._end = 0  # of the partition, as last seen
-        self._letters_written = 0
+        self._letters_written = 0  # up to here, as committed
+        self._settled = 0  # up to here in truth
         self._committed_at = self._reported_at = time.monotonic()
         # One thread: a confluent consumer is read by one thread at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.number}")
@@ -109,6 +110,7 @@ class SubscriptionFeed(Service):
                     self._moved.notify_all()
                 await loop.run_in_executor(self._thread, self._commit_now_and_then, consumer)
         finally:
+            await loop.run_in_executor(self._thread, self._commit, consumer)
             await loop.run_in_executor(self._thread, consumer.close)
             self._thread.shutdown(wait=False)
 
@@ -175,12 +177,15 @@ class SubscriptionFeed(Service):
             self._outbox.send_dead_letter(letter)
         if new:
             self._outbox.settle()
+        self._settled = changes.next_offset
 
     def _commit_now_and_then(self, consumer: Consumer) -> None:
-        position = self.shard.next_offset
-        if time.monotonic() - self._committed_at < _COMMIT_EVERY_S:
-            return
-        self._committed_at = time.monotonic()
+        if time.monotonic() - self._committed_at >= _COMMIT_EVERY_S:
+            self._committed_at = time.monotonic()
+            self._commit(consumer)
+
+    def _commit(self, consumer: Consumer) -> None:
+        position = max(self._settled, self.shard.next_offset)
         try:
             _, self._end = consumer.get_watermark_offsets(self._place, cached=True)
             if position > self._letters_written:

@@ -41,6 +41,8 @@ class GroupReader:
         self._owned: set[int] = set()
         self._moved = False
         self._consumer: Consumer = context.consumer(context.role)
+        # Questions on the connection of the other would wait behind its fetch of further records.
+        self._scout: Consumer = context.consumer(context.role)
         self._consumer.subscribe(
             [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
@@ -75,7 +77,7 @@ class GroupReader:
 
     def bounds_of(self, topic: str, partition: int) -> tuple[int, int]:
         """The first offset of any partition, and the one that its next record will get."""
-        return self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=5)
+        return self._scout.get_watermark_offsets(TopicPartition(topic, partition), timeout=5)
 
     def work(self, step: Callable[[], None], commit: Callable[[], None]) -> None:
         """Take steps until the worker is to stop, and commit every second."""
@@ -91,6 +93,7 @@ class GroupReader:
             commit()
         finally:
             self._consumer.close()
+            self._scout.close()
 
     def _start_anew(self) -> None:
         if self._owned:

@@ -29,7 +29,7 @@ def test_a_worker_is_restarted_under_load_without_a_repeat(rolling_fleet: Fleet,
         assert seconds < STOPPED_WITHIN_S
         rolling_fleet.start(role)
         stream.wait_events(100)
-    rolling_fleet.check_all(letters_repeat=True)
+    rolling_fleet.check_all()
 
 
 def test_a_second_worker_of_each_role_joins_and_leaves_under_load_without_a_repeat(
@@ -57,7 +57,7 @@ def test_a_whole_fleet_is_stopped_and_started_again_where_it_was(rolling_fleet: 
         stream.wait_events(200)
     rolling_fleet.start(*ROLES)
     rolling_fleet.wait_ready(*ROLES)
-    rolling_fleet.check_all(letters_repeat=True)
+    rolling_fleet.check_all()
 
 
 def test_workers_leave_nothing_in_the_folder_they_run_in(rolling_fleet: Fleet):
