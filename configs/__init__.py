@@ -12,6 +12,8 @@ from configs.settings import (
     Redis,
     Router,
     Settings,
+    Snapshots,
+    Spark,
     load_settings,
     load_with_origins,
 )
@@ -30,6 +32,8 @@ __all__ = [
     "Retention",
     "Router",
     "Settings",
+    "Snapshots",
+    "Spark",
     "kafka_client_config",
     "load_collection",
     "load_settings",

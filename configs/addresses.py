@@ -10,6 +10,7 @@ from configs.section import expected
 
 BROKERS_FORM = "host:port[,host:port…]"
 REDIS_FORM = "redis://[[user]:password@]host[:port][/database]"
+STORE_FORM = f"{REDIS_FORM}, or a folder such as file:///data/bases or hdfs://host:port/bases"
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 
 # Up to the last @, since a password may hold anything: the scheme, the user, and the rest.
@@ -56,6 +57,20 @@ def _checked_redis_url(value: Any) -> Any:
     return value
 
 
+def _checked_store_url(value: Any) -> Any:
+    """Redis, or a folder of a file system by its URI."""
+    if isinstance(value, Secret):
+        return value
+    if not isinstance(value, str):
+        raise expected(STORE_FORM)
+    scheme, separator, place = value.partition("://")
+    if scheme in ("redis", "rediss", "unix"):
+        return _checked_redis_url(value)
+    if not separator or not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme) or not place.strip("/"):
+        raise expected(f"got {without_password(value)!r}, expected {STORE_FORM}", secret=True)
+    return value
+
+
 class SecretUrl(Secret[str]):
     """`str()` and `repr()` leave the password out; `get_secret_value()` has it."""
 
@@ -65,3 +80,4 @@ class SecretUrl(Secret[str]):
 
 Brokers = Annotated[str, BeforeValidator(checked_brokers)]
 RedisUrl = Annotated[SecretUrl, BeforeValidator(_checked_redis_url)]
+StoreUrl = Annotated[SecretUrl, BeforeValidator(_checked_store_url)]

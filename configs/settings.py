@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import DirectoryPath, Field, FilePath, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from configs.addresses import Brokers, RedisUrl, SecretUrl
+from configs.addresses import Brokers, RedisUrl, SecretUrl, StoreUrl
 from configs.errors import ConfigError
 from configs.section import STRICT, Section, checked, expected
 from configs.sources import (
@@ -116,8 +116,42 @@ class Matcher(Section):
     instance_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] | None = None
 
 
+class Snapshots(Section):
+    """Of the shards, in Redis; without them a worker replays all of `subscriptions`."""
+
+    enabled: bool = True
+    every_s: Annotated[float, Field(gt=0)] = 300.0
+    # A shard that has changed less than this is not written again. Replaying as many takes a
+    # fraction of a second.
+    least_changes: Annotated[int, Field(ge=0)] = 10_000
+    # Of one value in Redis, which answers nobody else while it handles one.
+    chunk_bytes: Annotated[int, Field(ge=64 * 1024, le=64 * 1024 * 1024)] = 4 * 1024 * 1024
+    # The snapshot before the newest stays this long for those who are reading it. Until then Redis
+    # holds both, and while a third one is being written all three.
+    keep_old_s: Annotated[float, Field(ge=1)] = 60.0
+    # For writing or reading a whole one; redis.timeout_s is for each command.
+    timeout_s: Annotated[float, Field(gt=0)] = 60.0
+
+
 class Merger(Section):
     poll_partials: Count = 500
+
+
+class Spark(Section):
+    master: Text = "local[*]"
+    # Folder or URI of the jobs' progress: with it a job goes on where it stopped, without it a job
+    # starts from the beginning. On a cluster it must be one that every machine reaches.
+    checkpoints: Text = ".podium/spark"
+    # Where bases are kept, for matchers and jobs alike; the Redis of `redis.url` if not set.
+    bases: StoreUrl | None = None
+    # A shard's base is renewed at most this often, and only when so many subscriptions of the
+    # collection have changed, or the oldest change has waited for so long.
+    trigger_s: Annotated[float, Field(ge=0)] = 10.0
+    least_changes: Count = 1000
+    longest_wait_s: Annotated[float, Field(gt=0)] = 300.0
+    ui: bool = False
+    # Options of Spark itself by their names, such as spark.executor.memory.
+    options: dict[str, str] = Field(default_factory=dict)
 
 
 class Http(Section):
@@ -136,11 +170,16 @@ class Settings(BaseSettings):
     redis: Redis = Redis()
     router: Router = Router()
     matcher: Matcher = Matcher()
+    snapshots: Snapshots = Snapshots()
     merger: Merger = Merger()
+    spark: Spark = Spark()
     http: Http = Http()
     collections: DirectoryPath | None = None  # a folder of collection files
 
-    @field_validator("kafka", "redis", "router", "matcher", "merger", "http", mode="before")
+    @field_validator(
+        *("kafka", "redis", "router", "matcher", "snapshots", "merger", "spark", "http"),
+        mode="before",
+    )
     @classmethod
     def _a_group_may_be_left_empty(cls, value: Any) -> Any:
         return {} if value is None else value

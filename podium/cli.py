@@ -11,7 +11,18 @@ from typing import Annotated
 
 import typer
 
-from podium.commands import config, demo, doctor, schemas, send, stack, tail, topics, worker
+from podium.commands import (
+    config,
+    demo,
+    doctor,
+    schemas,
+    send,
+    snapshot,
+    stack,
+    tail,
+    topics,
+    worker,
+)
 from podium.terminal import EXIT_CODES, Exit, JsonOption, note, say, say_json
 
 EPILOG = "Exit codes: " + " · ".join(f"{code:d} {text}" for code, text in EXIT_CODES.items())
@@ -24,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, stack, worker, send, tail, doctor, topics, schemas, config):
+for command in (demo, stack, worker, send, tail, doctor, topics, snapshot, schemas, config):
     command.register(app)
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from configs.collection import Collection
@@ -58,6 +58,12 @@ class Context(NamedTuple):
                 **(options or {}),
             }
         )
+
+    def topic_id(self, topic: str) -> str:
+        """Kafka's own id of a topic: one that is made anew under the same name has another."""
+        admin = AdminClient(self.client)  # must live until it has its answer
+        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=_REPLY_S)
+        return str(asked[topic].result().topic_id)
 
     def _on_error(self, error: KafkaError) -> None:
         """librdkafka goes on trying by itself; the probe says when it is fine again."""

@@ -22,13 +22,14 @@ from workers import metrics
 from workers.changes import Changes, read_changes
 from workers.context import Context
 from workers.outbox import Outbox
+from workers.progress import RestoreProgress
 from workers.shard import Shard
+from workers.snapshots.keeper import SnapshotKeeper
 
 log = logging.getLogger(__name__)
 
 _POLL_S = 0.1
 _COMMIT_EVERY_S = 1.0
-_REPORT_EVERY_S = 2.0
 # Applied in one go while frames wait; small, so that they do not wait long.
 _LIVE_BATCH = 1000
 _RENEWAL_CHECK_S = 0.5
@@ -47,6 +48,7 @@ class SubscriptionFeed(Service):
         super().__init__()
         self.shard = shard
         self.restored = asyncio.Event()
+        self.lost = False  # to another worker, which is not to be disturbed
         self._context, self._outbox = context, outbox
         self._place = TopicPartition(context.names.topic("subscriptions"), shard.number)
         self._labels = (context.collection.name, str(shard.number))
@@ -54,7 +56,10 @@ class SubscriptionFeed(Service):
         self._end = 0  # of the partition, as last seen
         self._letters_written = 0  # up to here, as committed
         self._settled = 0  # up to here in truth
-        self._committed_at = self._reported_at = time.monotonic()
+        self._committed_at = time.monotonic()
+        self._keeper = SnapshotKeeper(context, shard)
+        self._written: asyncio.Future = asyncio.get_running_loop().create_future()
+        self._written.set_result(None)
         # One thread: a confluent consumer is read by one thread at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.number}")
 
@@ -87,6 +92,14 @@ class SubscriptionFeed(Service):
     async def on_stop(self) -> None:
         async with self._moved:
             self._moved.notify_all()
+        # Nothing is applied any more.  A shard that failed while it was is in no known state.
+        whole = self.restored.is_set() and not self.crashed
+        if whole and not self.lost and self._keeper.is_behind():
+            await self._written
+            await (await self._begin_snapshot())
+
+    async def on_shutdown(self) -> None:
+        self._keeper.close()
 
     @Service.task
     async def _follow(self) -> None:
@@ -97,22 +110,37 @@ class SubscriptionFeed(Service):
                 changes, end = await loop.run_in_executor(self._thread, self._read, consumer)
                 if self.should_stop:
                     break
-                if changes:
-                    self.shard.apply(changes)
-                if end is not None and not self.restored.is_set():
-                    await loop.run_in_executor(None, self.shard.compact)
-                if end is not None:
-                    # Offsets that compaction or transactions took count as applied, too.
-                    self.shard.next_offset = max(self.shard.next_offset, end)
-                    self._finish_restore()
+                if self.restored.is_set():
+                    self._apply(changes, end)
+                else:  # nobody answers yet, so the loop need not do it
+                    await loop.run_in_executor(self._thread, self._apply, changes, end)
+                if not self.restored.is_set() and self._progress.is_done():
+                    await loop.run_in_executor(self._thread, self.shard.compact)
+                    self._progress.finish()
+                    self.restored.set()
                 self._measure(changes)
                 async with self._moved:
                     self._moved.notify_all()
                 await loop.run_in_executor(self._thread, self._commit_now_and_then, consumer)
+                if self.restored.is_set() and self._keeper.is_due() and self._written.done():
+                    self._written = await self._begin_snapshot()
         finally:
             await loop.run_in_executor(self._thread, self._commit, consumer)
             await loop.run_in_executor(self._thread, consumer.close)
             self._thread.shutdown(wait=False)
+
+    def _apply(self, changes: Changes | None, end: int | None) -> None:
+        if changes:
+            self.shard.apply(changes)
+        if end is not None:
+            # Offsets that compaction or transactions took count as applied, too.
+            self.shard.next_offset = max(self.shard.next_offset, end)
+
+    async def _begin_snapshot(self) -> asyncio.Future:
+        """Nothing is applied before this returns; frames are answered, and changes wait."""
+        loop = asyncio.get_running_loop()
+        snapshot = await loop.run_in_executor(None, self._keeper.gather)
+        return loop.run_in_executor(None, self._keeper.write, snapshot)
 
     @Service.task
     async def _renew_when_worn(self) -> None:
@@ -135,12 +163,15 @@ class SubscriptionFeed(Service):
             try:
                 (committed,) = consumer.committed([self._place], timeout=5)
                 _, self._end = consumer.get_watermark_offsets(self._place, timeout=5)
+                topic_id = self._context.topic_id(self._place.topic)
             except KafkaException as error:
                 log.warning("shard %d: %s; trying again", self.shard.number, error.args[0].str())
                 time.sleep(1.0)
             else:
                 self._letters_written = max(0, committed.offset)
+                self._keeper.restore(topic_id, self._end)
                 break
+        self._progress = RestoreProgress(self.shard, self._end)
         start = TopicPartition(self._place.topic, self._place.partition, self.shard.next_offset)
         consumer.assign([start])
         return consumer
@@ -195,11 +226,6 @@ class SubscriptionFeed(Service):
         except KafkaException as error:
             log.warning("shard %d: not committed: %s", self.shard.number, error.args[0].str())
 
-    def _finish_restore(self) -> None:
-        if not self.restored.is_set():
-            log.info("shard %d: restored, %d subscriptions", self.shard.number, len(self.shard))
-            self.restored.set()
-
     def _measure(self, changes: Changes | None) -> None:
         if changes:
             metrics.CHANGES.labels(*self._labels).inc(len(changes.keys) + len(changes.removed))
@@ -207,7 +233,5 @@ class SubscriptionFeed(Service):
             metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
             metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)
         metrics.FEED_LAG.labels(*self._labels).set(self.behind)
-        if not self.restored.is_set() and time.monotonic() - self._reported_at > _REPORT_EVERY_S:
-            self._reported_at = time.monotonic()
-            share = self.shard.next_offset / max(1, self._end)
-            log.info("shard %d: restoring, %.0f %%", self.shard.number, 100 * share)
+        if not self.restored.is_set():
+            self._progress.report()

@@ -54,6 +54,16 @@ class KeyTable:
         lengths = self._lengths[rows]
         return Keys(lengths, _gather(self._arena, self._starts, rows, lengths))
 
+    @classmethod
+    def of_texts(cls, offsets: np.ndarray, texts: Keys) -> "KeyTable":
+        """The table of these subscriptions, by ids as `texts` gives them."""
+        table = cls()
+        table._clear(max(_LEAST_ROWS, len(offsets)), max(1, len(texts.data)))
+        table._append(offsets, texts.lengths, texts.data)
+        keys = (_key_of(text) for text in texts.unpack() if text is not None)
+        table._offset_of = dict(zip(keys, offsets.tolist(), strict=True))
+        return table
+
     def check(self) -> None:
         """Raise `AssertionError` unless every invariant holds."""
         offsets = np.array(list(self._offset_of.values()), np.int64)
@@ -86,6 +96,10 @@ class KeyTable:
         texts = self.texts(offsets)
         self._clear(max(_LEAST_ROWS, 2 * len(offsets)), max(1, 2 * len(texts.data)))
         self._append(offsets, texts.lengths, texts.data)
+
+
+def _key_of(text: bytes) -> bytes:
+    return text[1:-1] if b"\\" not in text else msgspec.json.decode(text, type=str).encode()
 
 
 def _with_room(array: np.ndarray, used: int, wanted: int) -> np.ndarray:

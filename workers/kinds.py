@@ -1,16 +1,23 @@
 """What differs from kind to kind in a matcher: how subscriptions are read and indexed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from configs.collection import Collection
 from indexes.hits import HitTable
-from indexes.intervals import ExactMatcher, LiveMatcher, RelaxedMatcher
+from indexes.intervals import (
+    ExactMatcher,
+    LiveArrays,
+    LiveMatcher,
+    MatcherArrays,
+    RelaxedArrays,
+    RelaxedMatcher,
+)
 from topics.subscriptions import KINDS, SubscriptionContract, contract_for
 
-__all__ = ["KINDS", "ShardIndex", "contract_of", "new_index"]
+__all__ = ["KINDS", "ShardIndex", "contract_of", "index_from", "new_index"]
 
 
 class ShardIndex(Protocol):
@@ -25,6 +32,10 @@ class ShardIndex(Protocol):
 
     def delete_many(self, ids: np.ndarray) -> None: ...
 
+    def ids(self) -> np.ndarray: ...
+
+    def to_arrays(self) -> Any: ...
+
     def top_k_many(self, events: np.ndarray, k: int) -> HitTable: ...
 
 
@@ -36,3 +47,14 @@ def new_index(kind: str, attributes: Sequence[str]) -> ExactMatcher | LiveMatche
     if kind == "relaxed":
         return RelaxedMatcher(attributes)
     return LiveMatcher(attributes) if len(attributes) == 1 else ExactMatcher(attributes)
+
+
+def index_from(
+    kind: str, attributes: Sequence[str], arrays: Mapping[str, np.ndarray]
+) -> ExactMatcher | LiveMatcher | RelaxedMatcher:
+    """The index whose `to_arrays()` these are, without the names of the attributes."""
+    if kind == "relaxed":
+        return RelaxedMatcher.from_arrays(RelaxedArrays(np.array(attributes), **arrays))
+    if len(attributes) == 1:
+        return LiveMatcher.from_arrays(attributes, LiveArrays(**arrays))
+    return ExactMatcher.from_arrays(MatcherArrays(np.array(attributes), **arrays))

@@ -67,7 +67,9 @@ class Matcher:
         log.info("shard %d: gone", shard)
         for task in self._tasks.pop(shard):
             task.cancel()
-        await self._lanes.pop(shard).feed.stop()
+        feed = self._lanes.pop(shard).feed
+        feed.lost = True
+        await feed.stop()
 
     async def _guarded(self, loop: Any) -> None:
         """An error of our own stops the worker; frames in hand are answered after its restart."""

@@ -25,6 +25,18 @@ DELTA_SHARE = Gauge(
 RENEWALS = Counter(
     "podium_index_renewals_total", "Indexes rebuilt beside live ones", ["collection", "shard"]
 )
+RESTORES = Counter(
+    "podium_restores_total",
+    "Shards taken over, by what they started from: a snapshot, or why there was none",
+    ["collection", "shard", "start"],
+)
+SNAPSHOTS = Counter(
+    "podium_snapshots_total", "Snapshots, by how they ended", ["collection", "shard", "result"]
+)
+SNAPSHOT_SECONDS = Gauge(
+    "podium_snapshot_seconds", "Writing the latest snapshot", ["collection", "shard"]
+)
+SNAPSHOT_BYTES = Gauge("podium_snapshot_bytes", "Its size", ["collection", "shard"])
 MATCHES = Counter("podium_matches_total", "Match records written", ["collection"])
 PENDING_FRAMES = Gauge("podium_merger_pending_frames", "Frames half answered", ["collection"])
 PENDING_BYTES = Gauge("podium_merger_pending_bytes", "Their size", ["collection"])

@@ -1,14 +1,17 @@
 """One shard of a collection: its index, and how it answers a frame."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from indexes.intervals import LiveMatcher
 from topics.frames import Frame
+from topics.keys import Keys
 from topics.partials import Partial
 from topics.subscriptions import SubscriptionContract
 from workers.changes import Changes
 from workers.key_table import KeyTable
-from workers.kinds import ShardIndex
+from workers.kinds import ShardIndex, index_from
 from workers.renewal import IndexChange, Renewal
 
 
@@ -64,6 +67,23 @@ class Shard:
             ids,
             self._keys.texts(ids),
         )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything but `next_offset`; frames may be answered meanwhile, changes may not come."""
+        index = self._index.to_arrays()._asdict()
+        index.pop("attributes", None)
+        texts = self._keys.texts(self._index.ids())
+        named = {f"index.{name}": array for name, array in index.items()}
+        return named | {"ids.lengths": texts.lengths, "ids.texts": texts.data}
+
+    def restore(self, kind: str, arrays: Mapping[str, np.ndarray], next_offset: int) -> None:
+        """Become what `to_arrays()` gave.  If that raises, nothing has changed."""
+        prefix = "index."
+        columns = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        index = index_from(kind, self.contract.attributes, columns)
+        texts = Keys(arrays["ids.lengths"], arrays["ids.texts"])
+        keys = KeyTable.of_texts(index.ids(), texts)
+        self._index, self._keys, self.next_offset = index, keys, next_offset
 
     def compact(self) -> None:
         """Make the index as quick as can be, after a restore; nothing may be answered meanwhile."""

@@ -235,6 +235,10 @@ class LiveSOPT:
         self._base, self._delta = base, delta
         self._changes += 1
 
+    def ids(self) -> np.ndarray:
+        """Every live id, ascending."""
+        return np.sort(np.concatenate((self._base.live_rows().ids, self._delta_rows().ids)))
+
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """Lows and highs of everything live, the base before the delta."""
         rows = _joined(self._base.live_rows(), self._delta_rows())

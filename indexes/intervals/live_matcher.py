@@ -94,6 +94,10 @@ class LiveMatcher:
         points = encode_events(events, self._column).lowers[:, 0]
         return self._live.stab_many(points, validation.as_count("k", k))
 
+    def ids(self) -> np.ndarray:
+        """Every id, ascending."""
+        return self._live.ids()
+
     def rebase(self) -> None:
         self._live.rebase()
 

@@ -199,6 +199,10 @@ class ExactMatcher:
         if self._has_pages:
             self._pages.check(self._rows.keys, self._boxes, live)
 
+    def ids(self) -> np.ndarray:
+        """Every id, ascending."""
+        return np.sort(self._rows.keys.ids[self._rows.live()])
+
     def to_arrays(self) -> MatcherArrays:
         live = self._rows.live()
         rows = live[np.argsort(self._rows.keys.ids[live], kind="stable")]

@@ -208,6 +208,10 @@ class RelaxedMatcher:
         self._levels.check(terms)
         self._sieve.check(self._terms, self._rows.keys, live)
 
+    def ids(self) -> np.ndarray:
+        """Every id, ascending."""
+        return np.sort(self._rows.keys.ids[self._rows.live()])
+
     def to_arrays(self) -> RelaxedArrays:
         live = self._rows.live()
         rows = live[np.argsort(self._rows.keys.ids[live], kind="stable")]

@@ -1,7 +1,15 @@
 import pytest
 from pydantic import ValidationError
 
-from configs import ConfigError, Http, Kafka, Settings, load_settings, load_with_origins
+from configs import (
+    ConfigError,
+    Http,
+    Kafka,
+    Settings,
+    Snapshots,
+    load_settings,
+    load_with_origins,
+)
 
 
 def problems(load):
@@ -255,6 +263,35 @@ def test_brokers_are_taken_without_their_blanks(value):
 def test_numbers_are_finite(write, number):
     write(f"router: {{linger_max_ms: {number}}}")
     assert "finite" in problems(load_settings)["router.linger_max_ms"]
+
+
+def test_snapshots_are_on_and_can_be_switched_off(write, monkeypatch):
+    assert load_settings().snapshots == Snapshots(enabled=True, every_s=300)
+    monkeypatch.setenv("PODIUM_SNAPSHOTS__ENABLED", "false")
+    write("snapshots: {every_s: 5, least_changes: 0, chunk_bytes: 65536}\n")
+    assert load_settings().snapshots == Snapshots(
+        enabled=False, every_s=5, least_changes=0, chunk_bytes=64 * 1024
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("enabled", "perhaps", "true or false"),
+        ("every_s", "0", "a number above 0.0"),
+        ("every_s", "yes", "a number"),
+        ("least_changes", "-1", "0 or more"),
+        ("chunk_bytes", "1000", "65536 or more"),
+        ("chunk_bytes", "600_000_000", "67108864 or less"),  # Redis takes at most 512 MB
+        ("keep_old_s", "0.5", "1.0 or more"),
+        ("timeout_s", "0", "a number above 0.0"),
+    ],
+)
+def test_snapshot_settings_that_cannot_work_are_refused(write, field, value, expected):
+    write(f"snapshots: {{{field}: {value}}}")
+    found = problems(load_settings)
+    assert list(found) == [f"snapshots.{field}"]
+    assert found[f"snapshots.{field}"].endswith(f"expected {expected}")
 
 
 def test_a_group_as_one_variable_must_be_json(monkeypatch):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from configs import kafka_client_config, load_collection, load_settings
 from podium.stack import ports
@@ -123,14 +124,20 @@ class Fleet(Traffic):
         except OSError:
             return None
 
-    def metric(self, name: str, metric: str) -> float:
-        """The sum of a worker's metric over all its labels."""
+    def metric(self, name: str, metric: str, **labels: str) -> float:
+        """The sum of a worker's metric over all samples that have these labels; 0 if down."""
         url = f"http://127.0.0.1:{self.ports[name]}/metrics"
-        with urllib.request.urlopen(url, timeout=5) as reply:
-            lines = reply.read().decode().splitlines()
-        samples = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
-        found = [float(value) for key, value in samples if key.partition("{")[0] == metric]
-        return sum(found)
+        try:
+            with urllib.request.urlopen(url, timeout=5) as reply:
+                families = text_string_to_metric_families(reply.read().decode())
+        except OSError:
+            return 0.0
+        return sum(
+            sample.value
+            for family in families
+            for sample in family.samples
+            if sample.name == metric and labels.items() <= sample.labels.items()
+        )
 
     def is_ready(self, name: str) -> bool:
         reply = self.get(name, "/readyz")

@@ -1,0 +1,24 @@
+"""Snapshots of shards in Redis: one checksummed blob a shard, behind one pointer.
+
+Kafka is the truth and Redis a cache of it: whatever is wrong with a snapshot means a longer
+replay, never a failure and never a partial index.
+"""
+
+from workers.snapshots.client import open_redis
+from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
+from workers.snapshots.pointer import Pointer
+from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead
+from workers.snapshots.store import SnapshotStore, Written
+
+__all__ = [
+    "Expected",
+    "NoSnapshot",
+    "Pointer",
+    "Snapshot",
+    "SnapshotFailed",
+    "SnapshotHead",
+    "SnapshotStore",
+    "StaleWriter",
+    "Written",
+    "open_redis",
+]

@@ -1,0 +1,137 @@
+"""The snapshots of one shard, from the side of its worker: start from one, write one now and then.
+
+Every method may block; the feed calls them from its threads.
+"""
+
+import logging
+import time
+from importlib.metadata import version
+
+import redis
+
+from workers import metrics
+from workers.context import Context
+from workers.shard import Shard
+from workers.snapshots.client import open_redis
+from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
+from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead
+from workers.snapshots.store import SnapshotStore, Written
+
+log = logging.getLogger(__name__)
+
+
+class SnapshotKeeper:
+    def __init__(self, context: Context, shard: Shard) -> None:
+        self._context, self._shard = context, shard
+        self._settings = context.settings.snapshots
+        self._labels = (context.collection.name, str(shard.number))
+        self._client: redis.Redis = open_redis(context.settings.redis)
+        self._store = SnapshotStore.of(self._client, context.settings, context.collection.name)
+        self._epoch: int | None = None
+        self._topic_id = ""
+        self._too_old_s = Expected.of(context.collection, None).max_age_s / 2
+        self._saved_at, self._saved_offset = time.monotonic(), 0
+
+    def restore(self, topic_id: str, end_offset: int) -> None:
+        """Take the state of the shard's snapshot, if there is one to start from.
+
+        `topic_id` is of the topic that the shard is going to read, up to `end_offset` for now.
+        """
+        self._topic_id = topic_id
+        if not self._settings.enabled:
+            return
+        started = time.monotonic()
+        try:
+            self._claim()
+            expected = Expected.of(self._context.collection, topic_id, end_offset)
+            snapshot = self._store.read(self._shard.number, expected)
+            self._shard.restore(
+                self._context.collection.kind, snapshot.arrays, snapshot.head.next_offset
+            )
+        except NoSnapshot as absent:
+            self._start_empty(absent.reason, str(absent))
+        except (KeyError, TypeError, ValueError) as error:  # whole, but not what we would write
+            self._start_empty("corrupt", repr(error))
+        except SnapshotFailed as failed:
+            self._start_empty("unreachable", str(failed))
+        else:
+            self._saved_offset = self._shard.next_offset
+            metrics.RESTORES.labels(*self._labels, "snapshot").inc()
+            log.info(
+                "shard %d: %d subscriptions up to offset %d from a snapshot in %.1f s",
+                self._shard.number,
+                len(self._shard),
+                self._shard.next_offset,
+                time.monotonic() - started,
+            )
+
+    def _start_empty(self, reason: str, why: str) -> None:
+        metrics.RESTORES.labels(*self._labels, reason).inc()
+        level = logging.INFO if reason == "missing" else logging.WARNING
+        text = "shard %d: no snapshot to start from (%s: %s); replaying from the beginning"
+        log.log(level, text, self._shard.number, reason, why)
+
+    def is_due(self) -> bool:
+        """Whether enough has changed for long enough, or the snapshot would soon be too old."""
+        if not self._settings.enabled:
+            return False
+        waited_s = time.monotonic() - self._saved_at
+        worth_it = self._changed() >= max(1, self._settings.least_changes)
+        return waited_s >= (self._settings.every_s if worth_it else self._too_old_s)
+
+    def is_behind(self) -> bool:
+        """Whether a successor would have anything to replay."""
+        return self._settings.enabled and self._changed() > 0
+
+    def _changed(self) -> int:
+        return self._shard.next_offset - self._saved_offset
+
+    def gather(self) -> Snapshot:
+        """The shard as it is; it may answer meanwhile, but not change."""
+        collection, shard = self._context.collection, self._shard
+        head = SnapshotHead(
+            collection.name,
+            collection.kind,
+            collection.attributes,
+            shard.number,
+            self._topic_id,
+            shard.next_offset,
+            len(shard),
+            time.time(),
+            version("podium"),
+        )
+        return Snapshot(head, shard.to_arrays())
+
+    def write(self, snapshot: Snapshot) -> Written | None:
+        """Publish it; None, with a warning, if that could not be done."""
+        self._saved_at = started = time.monotonic()
+        shard = self._shard.number
+        try:
+            written = self._store.write(snapshot, self._claim())
+        except SnapshotFailed as failed:
+            if isinstance(failed, StaleWriter):
+                self._epoch = None  # ask again next time; by then a former owner knows it is one
+            metrics.SNAPSHOTS.labels(*self._labels, failed.reason).inc()
+            log.warning("shard %d: no snapshot written (%s)", shard, failed)
+            return None
+        self._saved_offset = snapshot.head.next_offset
+        seconds = time.monotonic() - started
+        metrics.SNAPSHOTS.labels(*self._labels, "written").inc()
+        metrics.SNAPSHOT_SECONDS.labels(*self._labels).set(seconds)
+        metrics.SNAPSHOT_BYTES.labels(*self._labels).set(written.bytes)
+        log.info(
+            "shard %d: snapshot up to offset %d, %.1f MB in %.1f s",
+            shard,
+            snapshot.head.next_offset,
+            written.bytes / 1e6,
+            seconds,
+        )
+        return written
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _claim(self) -> int:
+        if self._epoch is None:
+            self._epoch = self._store.claim(self._shard.number)
+        return self._epoch

@@ -1,0 +1,76 @@
+"""What has to happen in one step in Redis.  KEYS[1] is the pointer, KEYS[2] the claim.
+
+Numbers are compared as Lua's doubles, exact up to 2^53; what is stored is the text that came in.
+"""
+
+# A new epoch, above every one before it.  The clock, in microseconds, keeps it above those of a
+# Redis that has lost its data, too: without it the former owner would have the higher epoch.
+CLAIM = """
+local time = redis.call('TIME')
+local epoch = time[1] * 1000000 + time[2]
+for i = 1, 2 do
+    local known = tonumber(redis.call('HGET', KEYS[i], 'epoch') or 0)
+    epoch = math.max(epoch, known + 1)
+end
+redis.call('HSET', KEYS[2], 'epoch', string.format('%.0f', epoch), 'holder', ARGV[1])
+redis.call('PERSIST', KEYS[2])
+return epoch
+"""
+
+# Swaps the pointer, unless another worker has claimed the shard or the pointer is ahead.  The
+# chunks' own expiry ends here, that of the former generation begins.  A repeat changes nothing.
+PUBLISH = """
+local fields = cjson.decode(ARGV[1])
+local keep_old_s = ARGV[2]
+local epoch, next_offset = tonumber(fields.epoch), tonumber(fields.next_offset)
+
+local claim = redis.call('HMGET', KEYS[2], 'epoch', 'holder')
+if claim[1] and tonumber(claim[1]) > epoch then
+    return {'stale', claim[1], '', claim[2] or ''}
+end
+local old = redis.call('HMGET', KEYS[1], 'name', 'epoch', 'next_offset', 'holder', 'chunks')
+if old[1] == fields.name then
+    return {'published'}
+end
+local old_epoch, old_offset = tonumber(old[2] or 0) or 0, tonumber(old[3] or 0) or 0
+if old_epoch > epoch or (old_epoch == epoch and old_offset > next_offset) then
+    return {'stale', old[2], old[3] or '', old[4] or ''}
+end
+
+local bytes = 0
+for i = 3, #KEYS do
+    bytes = bytes + redis.call('STRLEN', KEYS[i])
+end
+if bytes ~= tonumber(fields.bytes) then
+    return {'lost', tostring(bytes)}
+end
+for i = 3, #KEYS do
+    redis.call('PERSIST', KEYS[i])
+end
+redis.call('DEL', KEYS[1])
+for field, value in pairs(fields) do
+    redis.call('HSET', KEYS[1], field, value)
+end
+redis.call('HSET', KEYS[2], 'epoch', fields.epoch, 'holder', fields.holder)
+redis.call('PERSIST', KEYS[2])
+if old[1] then
+    for i = 0, (tonumber(old[5]) or 0) - 1 do
+        redis.call('EXPIRE', KEYS[1] .. ':' .. old[1] .. ':' .. i, keep_old_s)
+    end
+end
+return {'published'}
+"""
+
+# Removes the snapshot.  The claim stays for a while, so that a former owner stays fenced off.
+DROP = """
+local name, chunks = false, 0
+if redis.call('TYPE', KEYS[1]).ok == 'hash' then
+    name = redis.call('HGET', KEYS[1], 'name')
+    chunks = tonumber(redis.call('HGET', KEYS[1], 'chunks') or 0) or 0
+end
+for i = 0, name and chunks - 1 or -1 do
+    redis.call('UNLINK', KEYS[1] .. ':' .. name .. ':' .. i)
+end
+redis.call('EXPIRE', KEYS[2], ARGV[1])
+return redis.call('UNLINK', KEYS[1])
+"""

@@ -1,0 +1,102 @@
+"""A snapshot: the arrays of a shard, and a head that says what they are the state of."""
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from configs.collection import Collection
+from topics import array_blob
+from topics.array_blob import BlobError
+from workers.snapshots.errors import NoSnapshot
+
+MAGIC = b"PODS"
+# Any change of the head or of the arrays' meaning needs another one: the snapshots before it are
+# then refused, and workers replay.
+VERSION = 1
+
+_DAY_S = 24 * 60 * 60
+_CLOCKS_DIFFER_S = 60 * 60
+_SHARE_FOR_REPLAY = 0.1  # of the time that unsubscriptions are kept, they must outlive the replay
+
+
+class SnapshotHead(msgspec.Struct, frozen=True):
+    collection: str
+    kind: str
+    attributes: tuple[str, ...]
+    shard: int
+    topic_id: str  # Kafka's own of `subscriptions`: a topic made anew has other offsets
+    next_offset: int  # everything below is in the arrays, nothing from there on
+    subscriptions: int
+    made_at: float  # unix seconds
+    podium: str  # the version that wrote it
+
+
+class Snapshot(NamedTuple):
+    head: SnapshotHead
+    arrays: dict[str, np.ndarray]
+
+
+class Expected(NamedTuple):
+    """What a snapshot must be to start from; None where it does not matter."""
+
+    kind: str
+    attributes: tuple[str, ...]
+    topic_id: str | None
+    # How long the log keeps an unsubscription: after that compaction may have dropped one that
+    # came after the snapshot, and its subscription would stay for ever.
+    max_age_s: float
+    end_offset: int | None = None  # of the partition
+
+    @classmethod
+    def of(
+        cls, collection: Collection, topic_id: str | None, end_offset: int | None = None
+    ) -> "Expected":
+        kept_s = collection.retention.unsubscriptions_days * _DAY_S
+        max_age_s = (1 - _SHARE_FOR_REPLAY) * kept_s
+        return cls(collection.kind, collection.attributes, topic_id, max_age_s, end_offset)
+
+
+def encode(snapshot: Snapshot) -> list[memoryview | bytes]:
+    head = msgspec.to_builtins(snapshot.head)
+    return array_blob.encode(MAGIC, VERSION, head, snapshot.arrays)
+
+
+def decode(data: memoryview) -> Snapshot:
+    """`NoSnapshot` unless every byte is as it was written."""
+    try:
+        head, arrays = array_blob.decode(MAGIC, VERSION, data)
+        return Snapshot(msgspec.convert(head, SnapshotHead), arrays)
+    except BlobError as error:
+        raise NoSnapshot(error.reason, str(error)) from error
+    except msgspec.ValidationError as error:
+        raise NoSnapshot("corrupt", f"the head cannot be read: {error}") from error
+
+
+def check_usable(
+    head: SnapshotHead, collection: str, shard: int, expected: Expected, now: float
+) -> None:
+    """`NoSnapshot` if it is another's, too old, or ahead of what the topic holds."""
+    wanted = {
+        "collection": collection,
+        "shard": shard,
+        "kind": expected.kind,
+        "attributes": tuple(expected.attributes),
+        "topic_id": expected.topic_id,
+    }
+    for field, value in wanted.items():
+        if value is not None and getattr(head, field) != value:
+            raise NoSnapshot("foreign", f"got {field} {getattr(head, field)!r}, expected {value!r}")
+    if expected.end_offset is not None and head.next_offset > expected.end_offset:
+        raise NoSnapshot(
+            "foreign",
+            f"got next offset {head.next_offset}, expected at most {expected.end_offset}, the end"
+            " of the partition: the topic has lost records",
+        )
+    age_s = now - head.made_at
+    if not -_CLOCKS_DIFFER_S <= age_s <= expected.max_age_s:
+        raise NoSnapshot(
+            "too_old",
+            f"got one that is {age_s / _DAY_S:.1f} days old, expected at most"
+            f" {expected.max_age_s / _DAY_S:.1f}: it may miss an unsubscription",
+        )

@@ -1,0 +1,243 @@
+"""The snapshots of one collection in Redis.
+
+A snapshot is written in chunks under a new name and published by one swap of its shard's pointer,
+so that a reader sees the old one or the new one, each of them whole.  What is not published
+expires by itself.
+
+A worker that takes over a shard claims it and gets an epoch, above every one before.  From then
+on what the shard's former owner writes is refused, also if it does not know yet that it has lost
+the shard.  So the pointer never goes back: not in its epoch, nor within one in its offset.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from uuid import uuid4
+
+import msgspec
+import redis
+
+from configs.settings import Settings
+from workers.snapshots import chunks, scripts
+from workers.snapshots.chunks import Deadline
+from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter, absence, failure
+from workers.snapshots.keys import chunk_key, claim_key, pointer_key
+from workers.snapshots.pointer import Pointer, parse_pointer
+from workers.snapshots.snapshot import (
+    Expected,
+    Snapshot,
+    SnapshotHead,
+    check_usable,
+    decode,
+    encode,
+)
+
+CHUNK_BYTES = 4 * 1024 * 1024
+_FENCED_S = 24 * 60 * 60  # how long a dropped shard still refuses its former owner
+
+
+class Written(NamedTuple):
+    name: str
+    bytes: int
+    chunks: int
+
+
+class SnapshotStore:
+    """`timeout_s` limits a whole write or read, the client's own time-outs each command."""
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        prefix: str,
+        collection: str,
+        *,
+        chunk_bytes: int = CHUNK_BYTES,
+        keep_old_s: float = 60.0,
+        timeout_s: float = 60.0,
+        holder: str | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._client, self._prefix, self._collection = client, prefix, collection
+        self._chunk_bytes, self._timeout_s, self._now = chunk_bytes, timeout_s, now
+        self._keep_old_s = max(1, round(keep_old_s))
+        # An upload must not expire before its time is up.
+        self._upload_expires_s = max(1, round(timeout_s)) + self._keep_old_s
+        self._holder = holder or f"{socket.gethostname()}:{os.getpid()}"
+        self._claim = client.register_script(scripts.CLAIM)
+        self._publish = client.register_script(scripts.PUBLISH)
+        self._drop = client.register_script(scripts.DROP)
+
+    @classmethod
+    def of(cls, client: redis.Redis, settings: Settings, collection: str) -> "SnapshotStore":
+        return cls(
+            client,
+            settings.prefix,
+            collection,
+            chunk_bytes=settings.snapshots.chunk_bytes,
+            keep_old_s=settings.snapshots.keep_old_s,
+            timeout_s=settings.snapshots.timeout_s,
+        )
+
+    def claim(self, shard: int) -> int:
+        """The epoch of the shard's new owner; `SnapshotFailed` if there is no Redis."""
+        try:
+            return int(self._claim(self._keys(shard), [self._holder]))
+        except redis.RedisError as error:
+            raise failure(f"shard {shard} not claimed", error) from error
+
+    def write(self, snapshot: Snapshot, epoch: int) -> Written:
+        """Publish the snapshot.
+
+        `StaleWriter` if the shard has been claimed since `epoch` or its snapshot is ahead of this
+        one, `SnapshotFailed` if Redis does not take it.
+        """
+        head = snapshot.head
+        if head.collection != self._collection:
+            raise ValueError(
+                f"got a snapshot of {head.collection!r}, expected {self._collection!r}"
+            )
+        parts = encode(snapshot)
+        size = sum(map(len, parts))
+        written = Written(
+            f"{epoch}-{head.next_offset}-{uuid4().hex[:12]}", size, -(-size // self._chunk_bytes)
+        )
+        keys = self._chunk_keys(head.shard, written.name, written.chunks)
+        pieces = zip(keys, chunks.cut(parts, self._chunk_bytes), strict=True)
+        what = f"snapshot of shard {head.shard} at {head.next_offset} not written"
+        try:
+            chunks.upload(self._client, pieces, self._upload_expires_s, Deadline(self._timeout_s))
+            self._swap(head, epoch, written, keys)
+        except redis.RedisError as error:
+            failed = failure(what, error)
+            self._discard(failed, keys)
+            raise failed from error
+        except SnapshotFailed as failed:
+            self._discard(failed, keys)
+            raise
+        return written
+
+    def read(self, shard: int, expected: Expected) -> Snapshot:
+        """The shard's snapshot, every byte verified, or `NoSnapshot`.
+
+        The arrays are read-only views of one buffer.
+        """
+        pointer, snapshot = self._load(shard)
+        self._check(pointer, snapshot.head, shard, expected)
+        return snapshot
+
+    def verify(self, shard: int, expected: Expected | None = None) -> Pointer:
+        """Read and check as a worker would; `NoSnapshot` if it could not start from it."""
+        pointer, snapshot = self._load(shard)
+        if expected is not None:
+            self._check(pointer, snapshot.head, shard, expected)
+        return pointer
+
+    def ls(self, shards: Iterable[int]) -> dict[int, Pointer | NoSnapshot]:
+        """What there is for each shard; `NoSnapshot` is raised only if Redis cannot be asked."""
+        found: dict[int, Pointer | NoSnapshot] = {}
+        for shard in shards:
+            try:
+                found[shard] = self._pointer(shard)
+            except NoSnapshot as absent:
+                if absent.reason == "unreachable":
+                    raise
+                found[shard] = absent
+        return found
+
+    def drop(self, shard: int) -> bool:
+        """Remove the shard's snapshot; whether there was one."""
+        try:
+            return bool(self._drop(self._keys(shard), [_FENCED_S]))
+        except redis.RedisError as error:
+            raise failure(f"snapshot of shard {shard} not dropped", error) from error
+
+    def _keys(self, shard: int) -> list[str]:
+        pointer = pointer_key(self._prefix, self._collection, shard)
+        return [pointer, claim_key(pointer)]
+
+    def _chunk_keys(self, shard: int, name: str, count: int) -> list[str]:
+        pointer = pointer_key(self._prefix, self._collection, shard)
+        return [chunk_key(pointer, name, index) for index in range(count)]
+
+    def _swap(self, head: SnapshotHead, epoch: int, written: Written, keys: list[str]) -> None:
+        fields = {
+            "name": written.name,
+            "epoch": str(epoch),
+            "next_offset": str(head.next_offset),
+            "chunks": str(written.chunks),
+            "chunk_bytes": str(self._chunk_bytes),
+            "bytes": str(written.bytes),
+            "holder": self._holder,
+            "head": msgspec.json.encode(head).decode(),
+        }
+        answer = self._publish(
+            [*self._keys(head.shard), *keys], [msgspec.json.encode(fields), self._keep_old_s]
+        )
+        verdict, *rest = [text.decode() for text in answer]
+        if verdict == "stale":
+            raise _stale(head, epoch, *rest)
+        if verdict == "lost":
+            raise SnapshotFailed(
+                "lost",
+                f"snapshot of shard {head.shard} at {head.next_offset} not written: Redis has kept"
+                f" {rest[0]} of its {written.bytes} bytes; was it flushed, or does it evict?",
+            )
+
+    def _discard(self, failed: SnapshotFailed, keys: list[str]) -> None:
+        """Make room at once where Redis answers; elsewhere the chunks expire by themselves."""
+        if failed.reason in ("unreachable", "slow"):
+            return
+        try:
+            self._client.unlink(*keys)
+        except redis.RedisError as error:
+            failed.add_note(f"its chunks stay until they expire: {error}")
+
+    def _pointer(self, shard: int) -> Pointer:
+        key = pointer_key(self._prefix, self._collection, shard)
+        try:
+            fields: dict[bytes, bytes] = self._client.hgetall(key)  # type: ignore[assignment]
+        except redis.RedisError as error:
+            raise absence(key, error) from error
+        if not fields:
+            raise NoSnapshot("missing", f"there is no {key}")
+        return parse_pointer(key, fields)
+
+    def _load(self, shard: int) -> tuple[Pointer, Snapshot]:
+        deadline = Deadline(self._timeout_s)
+        pointer = self._pointer(shard)
+        while True:
+            try:
+                return pointer, self._decoded(shard, pointer, deadline)
+            except NoSnapshot as absent:
+                if absent.reason == "unreachable":
+                    raise
+                newest = self._pointer(shard)
+                if newest.name == pointer.name or deadline.passed():
+                    raise NoSnapshot(absent.reason, f"{pointer.name}: {absent}") from absent
+                pointer = newest  # the one before was published over, and has expired meanwhile
+
+    def _decoded(self, shard: int, pointer: Pointer, deadline: Deadline) -> Snapshot:
+        keys = self._chunk_keys(shard, pointer.name, pointer.chunks)
+        try:
+            data = chunks.download(self._client, keys, pointer.lengths, deadline)
+        except redis.RedisError as error:
+            raise absence("not read", error) from error
+        return decode(data)
+
+    def _check(self, pointer: Pointer, head: SnapshotHead, shard: int, expected: Expected) -> None:
+        try:
+            check_usable(head, self._collection, shard, expected, self._now())
+        except NoSnapshot as absent:
+            raise NoSnapshot(absent.reason, f"{pointer.name}: {absent}") from absent
+
+
+def _stale(
+    head: SnapshotHead, epoch: int, held_epoch: str, held_offset: str, holder: str
+) -> StaleWriter:
+    at = f" at {held_offset}" if held_offset else ""
+    return StaleWriter(
+        f"snapshot of shard {head.shard} at {head.next_offset} refused: got epoch {epoch}, but the"
+        f" shard is held by {holder or 'another worker'} with epoch {held_epoch}{at}"
+    )
