@@ -151,6 +151,24 @@ def test_a_frame_that_asks_for_nothing_gets_nothing(shard, events):
     assert len(partial.ids) == 0
 
 
+def test_a_restored_shard_still_knows_every_id(shard):
+    ids = [b"plain", b'"quoted" \\', "größe".encode(), b"tab\t"]
+    apply(shard, *((id, wanting({}, 1)) for id in ids), (b"gone", wanting({}, 1)), (b"gone", None))
+    other = restored(shard, "ranked")
+    assert answers(other.answer(frame((0, 0)))) == answers(shard.answer(frame((0, 0))))
+    apply(other, *((id, None) for id in ids))
+    assert len(other) == 0
+
+
+def test_a_shard_that_cannot_be_restored_is_as_it_was(shard):
+    apply(shard, (b"a", wanting({}, 1)))
+    arrays = shard.to_arrays()
+    del arrays["index.scores"]
+    with pytest.raises(TypeError):
+        shard.restore("ranked", arrays, 99)
+    assert (len(shard), shard.next_offset) == (1, 1)
+
+
 def test_the_answer_to_a_frame_off_the_wire_goes_back_on_it(shard):
     apply(shard, (b'"quoted" \\', wanting({"age": [1, 2]}, 1.5)))
     decoded = frames.decode(frames.encode(frame((1, NAN), (3, 3), (2, 0))))
@@ -200,7 +218,19 @@ def batches_of(kind, attributes):
 
 
 # What happens to the index after a batch, where the kind's index has a base.
-RENEWAL_STEPS = ["nothing", "begin", "rebuild", "catch up", "end", "compact"]
+RENEWAL_STEPS = ["nothing", "begin", "rebuild", "catch up", "end", "compact", "restore"]
+
+
+def restored(shard, kind):
+    """The shard as it comes out of a snapshot, where nothing can be written to."""
+    arrays = {name: array.copy() for name, array in shard.to_arrays().items()}
+    for array in arrays.values():
+        array.flags.writeable = False
+    other = new_shard(kind, shard.contract.attributes)
+    other.restore(kind, arrays, shard.next_offset)
+    again = other.to_arrays()
+    assert {n: a.tobytes() for n, a in again.items()} == {n: a.tobytes() for n, a in arrays.items()}
+    return other
 
 
 def renew(shard, step, renewal):
@@ -240,6 +270,8 @@ def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
         apply(shard, *records)
         if has_base:
             renewal = renew(shard, step, renewal)
+        if step == "restore" and renewal is None:
+            shard = restored(shard, kind)
 
     asked = st.tuples(st.tuples(*[coordinates] * len(attributes)), st.integers(0, 6))
     events = data.draw(st.lists(asked, min_size=1, max_size=6))
