@@ -115,7 +115,7 @@ class SubscriptionFeed(Service):
                 else:  # nobody answers yet, so the loop need not do it
                     await loop.run_in_executor(self._thread, self._apply, changes, end)
                 if not self.restored.is_set() and self._progress.is_done():
-                    await loop.run_in_executor(self._thread, self.shard.compact)
+                    await loop.run_in_executor(self._thread, self.shard.open)
                     self._progress.finish()
                     self.restored.set()
                 self._measure(changes)

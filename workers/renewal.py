@@ -5,6 +5,7 @@ as well, so that at the swap both hold the same subscriptions, and every answer 
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,19 @@ class IndexChange(NamedTuple):
             index.delete_many(self.gone)
         if len(self.ids):
             index.insert_many(self.ids, *self.columns)
+
+
+def folded(changes: Sequence[IndexChange]) -> IndexChange:
+    """The net effect of changes in a row, of which there is at least one."""
+    gone = np.concatenate([change.gone for change in changes])
+    ids = np.concatenate([change.ids for change in changes])
+    stays = ~np.isin(ids, gone)
+    columns = zip(*(change.columns for change in changes), strict=True)
+    return IndexChange(
+        gone[~np.isin(gone, ids)],
+        ids[stays],
+        tuple(np.concatenate(column)[stays] for column in columns),
+    )
 
 
 class Renewal:

@@ -12,16 +12,22 @@ from topics.subscriptions import SubscriptionContract
 from workers.changes import Changes
 from workers.key_table import KeyTable
 from workers.kinds import ShardIndex, index_from
-from workers.renewal import IndexChange, Renewal
+from workers.renewal import IndexChange, Renewal, folded
+
+_MOST_BACKLOG = 1_000_000  # subscriptions
 
 
 class Shard:
+    """Closed at first: `apply` what there is, then `open` it."""
+
     def __init__(self, number: int, contract: SubscriptionContract, index: ShardIndex) -> None:
         self.number, self.contract = number, contract
         self.next_offset = 0  # everything below is applied
         self._index = index
         self._keys = KeyTable()
         self._renewal: Renewal | None = None
+        # During a replay nobody asks, and one large change of an index is cheaper than many.
+        self._backlog: list[IndexChange] | None = []
 
     def __len__(self) -> int:
         return len(self._index)
@@ -38,13 +44,25 @@ class Shard:
     def apply(self, changes: Changes) -> None:
         """An update is a delete of the old offset and an insert of the new one."""
         gone = self._keys.remove_many([*changes.keys, *changes.removed])
-        change = IndexChange(gone, changes.offsets, changes.columns)
-        change.apply_to(self._index)
-        if self._renewal is not None:
-            self._renewal.note(change)
+        self._change(IndexChange(gone, changes.offsets, changes.columns))
         if changes.keys:
             self._keys.put_many(changes.keys, changes.offsets)
         self.next_offset = changes.next_offset
+
+    def _change(self, change: IndexChange) -> None:
+        if self._backlog is not None:
+            self._backlog.append(change)
+            if sum(len(waiting.ids) for waiting in self._backlog) > _MOST_BACKLOG:
+                self._work_off()
+            return
+        change.apply_to(self._index)
+        if self._renewal is not None:
+            self._renewal.note(change)
+
+    def _work_off(self) -> None:
+        if self._backlog:
+            folded(self._backlog).apply_to(self._index)
+            self._backlog.clear()
 
     def answer(self, frame: Frame) -> Partial:
         """The best hits of every event of the frame, by one call into the index."""
@@ -85,8 +103,13 @@ class Shard:
         keys = KeyTable.of_texts(index.ids(), texts)
         self._index, self._keys, self.next_offset = index, keys, next_offset
 
-    def compact(self) -> None:
-        """Make the index as quick as can be, after a restore; nothing may be answered meanwhile."""
+    def open(self) -> None:
+        """End the replay: from now on the shard may answer, and every change is applied at once.
+
+        The index is made as quick as can be.
+        """
+        self._work_off()
+        self._backlog = None
         if isinstance(self._index, LiveMatcher):
             self._index.rebase()
 

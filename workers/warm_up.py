@@ -27,6 +27,7 @@ def warm_up(collection: Collection) -> None:
     shard = Shard(0, contract, index)
     records = [_record(_subscription(collection, number), number) for number in (1, 2, 3)]
     shard.apply(read_changes(records, contract, 1))
+    shard.open()
     shard.apply(read_changes([_record(None, 3)], contract, 1))
     events = EventContract(collection.attributes, collection.k, collection.max_k, 2)
     reading = read_events([_record(b"{}", 0)], events)

@@ -27,9 +27,15 @@ def new_shard(kind="ranked", attributes=ATTRIBUTES):
     return Shard(0, contract_for(kind, attributes), new_index(kind, attributes))
 
 
+def open_shard():
+    shard = new_shard()
+    shard.open()
+    return shard
+
+
 @pytest.fixture
 def shard():
-    return new_shard()
+    return open_shard()
 
 
 def apply(shard, *records, first=None):
@@ -218,7 +224,7 @@ def batches_of(kind, attributes):
 
 
 # What happens to the index after a batch, where the kind's index has a base.
-RENEWAL_STEPS = ["nothing", "begin", "rebuild", "catch up", "end", "compact", "restore"]
+RENEWAL_STEPS = ["nothing", "begin", "rebuild", "catch up", "end", "open", "restore"]
 
 
 def restored(shard, kind):
@@ -230,13 +236,14 @@ def restored(shard, kind):
     other.restore(kind, arrays, shard.next_offset)
     again = other.to_arrays()
     assert {n: a.tobytes() for n, a in again.items()} == {n: a.tobytes() for n, a in arrays.items()}
+    other.open()
     return other
 
 
 def renew(shard, step, renewal):
     """Take one step of a renewal if it is its turn; the renewal under way, or None."""
-    if step == "compact":
-        shard.compact()
+    if step == "open":
+        shard.open()
     elif renewal is None:
         return shard.begin_renewal() if step == "begin" else None
     elif step == "rebuild":
@@ -264,14 +271,19 @@ def renew(shard, step, renewal):
 def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
     shard, renewal = new_shard(kind, attributes), None
     log, has_base = [], (kind, len(attributes)) == ("ranked", 1)
-    for batch, step in data.draw(batches_of(kind, attributes)):
+    batches, replayed = data.draw(batches_of(kind, attributes)), data.draw(st.integers(0, 6))
+    for at, (batch, step) in enumerate(batches):
         records = [(f"s {i}".encode(), value) for i, value in batch]
-        log += [(len(log) + at, key, value) for at, (key, value) in enumerate(records)]
+        log += [(len(log) + i, key, value) for i, (key, value) in enumerate(records)]
         apply(shard, *records)
-        if has_base:
+        if at == replayed:
+            shard.open()
+        if at >= replayed and has_base:
             renewal = renew(shard, step, renewal)
-        if step == "restore" and renewal is None:
+        if at >= replayed and step == "restore" and renewal is None:
             shard = restored(shard, kind)
+    if len(batches) <= replayed:
+        shard.open()
 
     asked = st.tuples(st.tuples(*[coordinates] * len(attributes)), st.integers(0, 6))
     events = data.draw(st.lists(asked, min_size=1, max_size=6))

@@ -40,26 +40,26 @@ def by_attribute(title: str, type_of_field: Any, attributes: Sequence[str]) -> t
 
 
 def ends_of(attributes: Sequence[str], intervals: Sequence[Any]) -> tuple[list[float], list[float]]:
-    """Lows and highs, attribute by attribute; NaN where one is not constrained."""
-    lows, highs = [], []
-    for name, interval in zip(attributes, intervals, strict=True):
-        low, high = (math.nan, math.nan) if interval is UNSET else _ends(name, interval)
+    """Closed ends, attribute by attribute; NaN where one is not constrained.
+
+    An open end moves to the next float64 inside, a missing one to infinity.
+    """
+    lows: list[float] = []
+    highs: list[float] = []
+    for interval in intervals:
+        if type(interval) is tuple:  # the usual case, without a call: a replay reads millions
+            low = -math.inf if interval[0] is None else interval[0]
+            high = math.inf if interval[1] is None else interval[1]
+        elif interval is UNSET:
+            low = high = math.nan
+        else:
+            low, high = _closed(interval)
+        if low > high:
+            got = msgspec.json.encode(interval).decode()
+            raise BadRecord(f"where.{attributes[len(lows)]}", f"got {got}, expected low <= high")
         lows.append(low)
         highs.append(high)
     return lows, highs
-
-
-def _ends(name: str, interval: tuple[float | None, float | None] | Bounds) -> tuple[float, float]:
-    """Closed ends: an open end moves to the next float64 inside, a missing one to infinity."""
-    if isinstance(interval, tuple):
-        low = -math.inf if interval[0] is None else interval[0]
-        high = math.inf if interval[1] is None else interval[1]
-    else:
-        low, high = _closed(interval)
-    if low > high:
-        got = msgspec.json.encode(interval).decode()
-        raise BadRecord(f"where.{name}", f"got {got}, expected low <= high")
-    return low, high
 
 
 def _closed(bounds: Bounds) -> tuple[float, float]:
