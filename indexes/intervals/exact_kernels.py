@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_cursor import new_cursors, open_cursors, pop_cursor, seek
-from indexes.intervals.ir_layout import LIVE_NODES, NIL, VISITED, inner
+from indexes.intervals.ir_cursor import NO_BAR, next_rows, open_cursors
+from indexes.intervals.ir_heap import new_cursors
+from indexes.intervals.ir_layout import inner
 from indexes.intervals.page_kernels import code_of
 
 SCAN = -1  # the plan that reads subscriptions in rank order
@@ -17,8 +18,8 @@ SCAN = -1  # the plan that reads subscriptions in rank order
 # Nanoseconds, measured; only their ratios matter.
 _COST_OF_OPENING = 300.0
 _COST_OF_WALKING = 50.0  # one candidate out of an IR-tree
-_COST_OF_KEEPING = 1.0  # one hit moved aside for a better one
 _COST_OF_SCANNING = 0.35  # one subscription in rank order
+_AT_ONCE = 16  # candidates of a walk
 _LEAST_GIVEN_UP = 64  # candidates that are always worth reading
 
 
@@ -68,10 +69,9 @@ def choose_plans(sample, events, subscriptions, k):
             together *= shares[j]
         plans[event] = SCAN
         read = min(subscriptions, k / together)
-        least, hits = read * _COST_OF_SCANNING, read * together
+        least = read * _COST_OF_SCANNING
         for j in range(attributes):
             cost = _COST_OF_OPENING + read * shares[j] * _COST_OF_WALKING
-            cost += hits * hits * _COST_OF_KEEPING
             if cost < least:
                 plans[event], least = j, cost
     return plans
@@ -85,71 +85,32 @@ def _meets(lows, highs, row, lowers, uppers, event):
     return True
 
 
-@inner
-def _keep(ids, scores, found, id, score):
-    """Put a hit in its place among the best; with a full row the worst one drops out."""
-    i = min(found, len(ids) - 1)
-    while i > 0 and (score > scores[i - 1] or (score == scores[i - 1] and id < ids[i - 1])):
-        ids[i], scores[i] = ids[i - 1], scores[i - 1]
-        i -= 1
-    ids[i], scores[i] = id, score
-    return min(found + 1, len(ids))
-
-
-@inner
-def _walk_node(t, rows, boxes, events, event, attribute, root, ids, scores, found, most):
-    """Offer the rows of one node's R-tree in rank order until they are no better than the k-th.
-
-    Returns how many hits there are and how many candidates were read; more than `most` means
-    that the rest was not.
-    """
-    refs, low, high, filled, level, up = t.refs, t.lows, t.highs, t.filled, t.level, t.up
-    lows, highs, lowers, uppers = boxes.lows, boxes.highs, events.lowers, events.uppers
-    lower, upper = lowers[event, attribute], uppers[event, attribute]
-    last, block, pos, read, visited = len(ids) - 1, root, -1, 0, 0
-    while True:
-        block, pos, looked_at = seek(
-            refs, low, high, filled, level, up, block, pos + 1, lower, upper
-        )
-        visited += looked_at
-        if block == NIL:
-            break
-        row = refs[block, pos]
-        id, score = rows.ids[row], rows.scores[row]
-        if found > last and (score < scores[last] or (score == scores[last] and id > ids[last])):
-            break
-        read += 1
-        if read > most:
-            break
-        if _meets(lows, highs, row, lowers, uppers, event):
-            found = _keep(ids, scores, found, id, score)
-    t.state[VISITED] += visited
-    return found, read
-
-
 @njit(cache=True)
 def walk(t, rows, boxes, events, chosen, attribute, table):
     """Answer the chosen events by walking one attribute's tree; return which were given up.
 
-    The node with the best row comes first, and a node is left as soon as it cannot better the
-    k-th hit.  A walk is given up when it has cost as much as a whole scan, which bounds the loss.
+    A walk is given up when it has cost as much as a whole scan, which bounds the loss.
     """
     most = max(_LEAST_GIVEN_UP, int(len(boxes.lows) * _COST_OF_SCANNING / _COST_OF_WALKING))
     given_up = np.zeros(len(chosen), np.bool_)
-    c = new_cursors(t.state[LIVE_NODES])
+    c = new_cursors(t)
+    candidates = np.empty(_AT_ONCE, np.int32)
     for i in range(len(chosen)):
-        event, found, read = chosen[i], 0, 0
-        ids, scores = table.ids[event], table.scores[event]
-        open_cursors(t, rows, c, events.lowers[event, attribute], events.uppers[event, attribute])
-        while c.size[0] > 0 and read <= most:
-            if found == len(ids) and c.score[0] < scores[found - 1]:
-                break
-            root = pop_cursor(c)
-            found, more = _walk_node(
-                t, rows, boxes, events, event, attribute, root, ids, scores, found, most - read
-            )
-            read += more
-        given_up[i] = read > most
+        event, read, more = chosen[i], 0, True
+        ids, scores, found = table.ids[event], table.scores[event], 0
+        lower, upper = events.lowers[event, attribute], events.uppers[event, attribute]
+        open_cursors(t, rows, c, lower, upper, NO_BAR)
+        while more and read <= most:
+            count = next_rows(t, rows, c, lower, upper, NO_BAR, candidates)
+            read += count
+            for row in candidates[:count]:
+                if found < len(ids) and _meets(
+                    boxes.lows, boxes.highs, row, events.lowers, events.uppers, event
+                ):
+                    ids[found], scores[found] = rows.ids[row], rows.scores[row]
+                    found += 1
+            more = count == len(candidates) and found < len(ids)
+        given_up[i] = more
         table.counts[event] = found
     return given_up
 

@@ -5,87 +5,46 @@ the rows below them (score descending, then id ascending); an entry of a leaf is
 its interval, an entry above is a block with its extent, the least interval around
 everything in it.  Left-first depth-first search therefore meets rows in rank order and
 skips what the query does not meet (Machanavajjhala et al., Scalable Ranked
-Publish/Subscribe, §2.2.3 and §3.1).
+Publish/Subscribe, §2.2.3 and §3.1).  The score of a block's first row, the best in it, is
+kept with the block: a search need not go there to know that it is not worth it.
 """
 
 import numpy as np
 
-from indexes.intervals.ir_layout import NIL, free_block, inner, new_block
+from indexes.intervals.ir_entries import (
+    cut_entry,
+    extent,
+    position,
+    put_entry,
+    rate,
+    set_entry,
+    shift,
+)
+from indexes.intervals.ir_layout import NIL, bare, free_block, new_block
 
 
-@inner
-def set_entry(t, block, pos, ref, low, high):
-    t.refs[block, pos] = ref
-    t.lows[block, pos] = low
-    t.highs[block, pos] = high
-    if t.level[block] == 0:
-        t.where[ref] = block
-    else:
-        t.up[ref] = block
-
-
-@inner
-def _shift(t, block, start, by):
-    """Move the entries from `start` on by `by` places; the count follows."""
-    refs, lows, highs, stop = t.refs, t.lows, t.highs, t.filled[block]
-    step = 1 if by < 0 else -1
-    begin, end = (start, stop) if by < 0 else (stop - 1, start - 1)
-    for i in range(begin, end, step):
-        refs[block, i + by] = refs[block, i]
-        lows[block, i + by] = lows[block, i]
-        highs[block, i + by] = highs[block, i]
-    t.filled[block] = stop + by
-
-
-@inner
-def put_entry(t, block, pos, ref, low, high):
-    _shift(t, block, pos, 1)
-    set_entry(t, block, pos, ref, low, high)
-
-
-@inner
-def cut_entry(t, block, pos):
-    _shift(t, block, pos + 1, -1)
-
-
-@inner
-def position(t, block, ref):
-    refs, pos = t.refs, 0
-    while refs[block, pos] != ref:
-        pos += 1
-    return pos
-
-
-@inner
-def extent(t, block):
-    lows, highs = t.lows, t.highs
-    low, high = np.inf, -np.inf
-    for i in range(t.filled[block]):
-        low = min(low, lows[block, i])
-        high = max(high, highs[block, i])
-    return low, high
-
-
-@inner
+@bare
 def refit(t, block):
-    """Make the extents above a changed block tight again."""
+    """Make the extents and best scores above a changed block tight again."""
     while t.up[block] >= 0:
         parent = np.int64(t.up[block])
         pos = position(t, parent, block)
         low, high = extent(t, block)
-        if t.lows[parent, pos] == low and t.highs[parent, pos] == high:
+        best = t.best[block] if pos == 0 else t.best[parent]
+        if t.lows[parent, pos] == low and t.highs[parent, pos] == high and t.best[parent] == best:
             return
         t.lows[parent, pos] = low
         t.highs[parent, pos] = high
+        t.best[parent] = best
         block = parent
 
 
-@inner
-def _divide(t, left, right, keep):
+@bare
+def _divide(t, rows, left, right, keep):
     """Deal the entries of two neighbours out again, the first `keep` to the left one."""
     excess = t.filled[left] - keep
     if excess > 0:
-        _shift(t, right, 0, excess)
+        shift(t, right, 0, excess)
         for i in range(excess):
             at = keep + i
             set_entry(t, right, i, t.refs[left, at], t.lows[left, at], t.highs[left, at])
@@ -93,35 +52,39 @@ def _divide(t, left, right, keep):
         for i in range(-excess):
             at = t.filled[left] + i
             set_entry(t, left, at, t.refs[right, i], t.lows[right, i], t.highs[right, i])
-        _shift(t, right, -excess, excess)
+        shift(t, right, -excess, excess)
     t.filled[left] = keep
+    for block in (left, right):
+        if t.filled[block] > 0:
+            rate(t, rows, block)
 
 
-@inner
+@bare
 def _rank(t, rows, block, score, id):
     """How many entries of the block begin before the key (score, id)."""
-    refs, scores, ids, level = t.refs, rows.scores, rows.ids, t.level[block]
-    low, high = 0, t.filled[block]
+    refs, level, low, high = t.refs, t.level[block], 0, t.filled[block]
     while low < high:
         middle = (low + high) // 2
-        row = refs[block, middle]
-        for _ in range(level):
-            row = refs[row, 0]
-        if scores[row] > score or (scores[row] == score and ids[row] < id):
+        ref = refs[block, middle]
+        best = rows.scores[ref] if level == 0 else t.best[ref]
+        if best == score:
+            for _ in range(level):
+                ref = refs[ref, 0]
+        if best > score or (best == score and rows.ids[ref] < id):
             low = middle + 1
         else:
             high = middle
     return low
 
 
-@inner
+@bare
 def _leaf_for(t, rows, block, score, id):
     while t.level[block] > 0:
         block = np.int64(t.refs[block, max(_rank(t, rows, block, score, id) - 1, 0)])
     return block
 
 
-@inner
+@bare
 def _add_root(t, block):
     """Put a new root above a full one; return it."""
     root = new_block(t, t.level[block] + 1)
@@ -132,8 +95,8 @@ def _add_root(t, block):
     return root
 
 
-@inner
-def _relieve(t, block):
+@bare
+def _relieve(t, rows, block):
     """Make room in a full block, or in one above it if that has to come first."""
     full = t.refs.shape[1]
     roomy = min(full * 3 // 4, full - 2)
@@ -146,7 +109,7 @@ def _relieve(t, block):
                 continue
             a, b = np.int64(t.refs[parent, left]), np.int64(t.refs[parent, left + 1])
             if min(t.filled[a], t.filled[b]) <= roomy:
-                _divide(t, a, b, (t.filled[a] + t.filled[b]) // 2)
+                _divide(t, rows, a, b, (t.filled[a] + t.filled[b]) // 2)
                 refit(t, a)
                 refit(t, b)
                 return
@@ -154,13 +117,13 @@ def _relieve(t, block):
             break
         block = parent
     right = new_block(t, t.level[block])
-    _divide(t, block, right, full // 2)
+    _divide(t, rows, block, right, full // 2)
     low, high = extent(t, right)
     put_entry(t, parent, pos + 1, right, low, high)
     refit(t, block)
 
 
-@inner
+@bare
 def insert_entry(t, rows, node, row, low, high):
     """Add a row to a node's R-tree; there must be room for a new block a level, and two."""
     score, id = rows.scores[row], rows.ids[row]
@@ -169,20 +132,22 @@ def insert_entry(t, rows, node, row, low, high):
         t.up[t.root[node]] = -2 - node
     leaf = _leaf_for(t, rows, np.int64(t.root[node]), score, id)
     while t.filled[leaf] == t.refs.shape[1]:
-        _relieve(t, leaf)
+        _relieve(t, rows, leaf)
         leaf = _leaf_for(t, rows, np.int64(t.root[node]), score, id)
     put_entry(t, leaf, _rank(t, rows, leaf, score, id), row, low, high)
+    t.best[leaf] = max(t.best[leaf], score)
     while t.up[leaf] >= 0:
         parent = np.int64(t.up[leaf])
         pos = position(t, parent, leaf)
-        if t.lows[parent, pos] <= low and t.highs[parent, pos] >= high:
+        if t.lows[parent, pos] <= low and t.highs[parent, pos] >= high and t.best[parent] >= score:
             return
+        t.best[parent] = max(t.best[parent], score)
         t.lows[parent, pos] = min(t.lows[parent, pos], low)
         t.highs[parent, pos] = max(t.highs[parent, pos], high)
         leaf = parent
 
 
-@inner
+@bare
 def node_of(t, row):
     block = np.int64(t.where[row])
     while t.up[block] >= 0:
@@ -190,20 +155,22 @@ def node_of(t, row):
     return -2 - t.up[block]
 
 
-@inner
-def remove_entry(t, row):
+@bare
+def remove_entry(t, rows, row):
     """Take a row out of its R-tree; return its interval."""
     leaf = np.int64(t.where[row])
     pos = position(t, leaf, row)
     low, high = t.lows[leaf, pos], t.highs[leaf, pos]
     cut_entry(t, leaf, pos)
+    if pos == 0 and t.filled[leaf] > 0:
+        rate(t, rows, leaf)
     refit(t, leaf)
-    _mend(t, leaf)
+    _mend(t, rows, leaf)
     return low, high
 
 
-@inner
-def _mend(t, block):
+@bare
+def _mend(t, rows, block):
     """Merge or refill blocks that became too empty, from `block` upwards."""
     full = t.refs.shape[1]
     while t.up[block] >= 0:
@@ -219,11 +186,11 @@ def _mend(t, block):
             left, right = np.int64(t.refs[parent, pos]), np.int64(t.refs[parent, pos + 1])
             total = t.filled[left] + t.filled[right]
             if total > full * 3 // 4:
-                _divide(t, left, right, total // 2)
+                _divide(t, rows, left, right, total // 2)
                 refit(t, left)
                 refit(t, right)
                 return
-            _divide(t, left, right, total)
+            _divide(t, rows, left, right, total)
             cut_entry(t, parent, pos + 1)
             free_block(t, right)
             refit(t, left)
@@ -231,7 +198,7 @@ def _mend(t, block):
     _lower_root(t, block)
 
 
-@inner
+@bare
 def _lower_root(t, block):
     node = -2 - t.up[block]
     while t.level[block] > 0 and t.filled[block] == 1:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_blocks import set_entry
+from indexes.intervals.ir_entries import rate, set_entry
 from indexes.intervals.ir_layout import (
     NIL,
     free_block,
@@ -149,7 +149,7 @@ def blocks_needed(plan, fill):
 
 
 @inner
-def _pack_level(t, level, refs, lows, highs, fill):
+def _pack_level(t, rows, level, refs, lows, highs, fill):
     """One level of an R-tree; returns the entries that the level above has for it."""
     parts = (len(refs) + fill - 1) // fill
     blocks, least, most = np.empty(parts, np.int32), np.empty(parts), np.empty(parts)
@@ -162,23 +162,24 @@ def _pack_level(t, level, refs, lows, highs, fill):
             least[part] = min(least[part], lows[i])
             most[part] = max(most[part], highs[i])
         t.filled[block] = stop - start
+        rate(t, rows, block)
         blocks[part] = block
     return blocks, least, most
 
 
 @inner
-def _pack(t, node, rows, lows, highs, fill):
+def _pack(t, rows, node, refs, lows, highs, fill):
     level = 0
-    refs, least, most = _pack_level(t, level, rows, lows, highs, fill)
+    refs, least, most = _pack_level(t, rows, level, refs, lows, highs, fill)
     while len(refs) > 1:
         level += 1
-        refs, least, most = _pack_level(t, level, refs, least, most, fill)
+        refs, least, most = _pack_level(t, rows, level, refs, least, most, fill)
     t.root[node] = refs[0]
     t.up[refs[0]] = -2 - node
 
 
 @njit(cache=True)
-def plant(t, plan, entries, over, side, fill):
+def plant(t, rows, plan, entries, over, side, fill):
     """Make the planned nodes and their R-trees under `over`; there must be room for them."""
     made = np.empty(len(plan.center), np.int32)
     for i in range(len(plan.center)):
@@ -186,8 +187,8 @@ def plant(t, plan, entries, over, side, fill):
         which = side if i == 0 else plan.side[i]
         node = new_node(t, plan.center[i], parent, which)
         start, stop = plan.start[i], plan.stop[i]
-        rows, lows, highs = entries
-        _pack(t, node, rows[start:stop], lows[start:stop], highs[start:stop], fill)
+        refs, lows, highs = entries
+        _pack(t, rows, node, refs[start:stop], lows[start:stop], highs[start:stop], fill)
         t.weight[node] = stop - start
         made[i] = node
     for i in range(len(plan.center) - 1, 0, -1):

@@ -10,6 +10,7 @@ from indexes.intervals.ir_layout import (
     LIVE_BLOCKS,
     LIVE_NODES,
     NIL,
+    TALLEST,
     TOP,
     USED_BLOCKS,
     USED_NODES,
@@ -68,15 +69,18 @@ def _check_r_tree(t: Tree, keys: Rows, node: int, blocks: list[int]) -> list[int
     if root == NIL:
         return []
     assert t.up[root] == -2 - node
+    assert t.level[root] < t.state[TALLEST]
     assert t.level[root] == 0 or t.filled[root] > 1
     rows: list[int] = []
-    _check_block(t, root, root, rows, blocks)
+    _check_block(t, keys, root, root, rows, blocks)
     ranks = [(-float(keys.scores[row]), int(keys.ids[row])) for row in rows]
     assert all(a < b for a, b in pairwise(ranks))
     return rows
 
 
-def _check_block(t: Tree, block: int, root: int, rows: list[int], blocks: list[int]) -> None:
+def _check_block(
+    t: Tree, keys: Rows, block: int, root: int, rows: list[int], blocks: list[int]
+) -> None:
     blocks.append(block)
     count, branching = int(t.filled[block]), t.refs.shape[1]
     assert count <= branching
@@ -84,15 +88,17 @@ def _check_block(t: Tree, block: int, root: int, rows: list[int], blocks: list[i
     refs = t.refs[block, :count].tolist()
     if t.level[block] == 0:
         assert (t.where[refs] == block).all()
+        assert t.best[block] == keys.scores[refs[0]]
         rows.extend(refs)
         return
+    assert t.best[block] == t.best[refs[0]]
     for pos, child in enumerate(refs):
         assert t.up[child] == block
         assert t.level[child] == t.level[block] - 1
         filled = slice(0, int(t.filled[child]))
         assert t.lows[block, pos] == t.lows[child, filled].min()
         assert t.highs[block, pos] == t.highs[child, filled].max()
-        _check_block(t, child, root, rows, blocks)
+        _check_block(t, keys, child, root, rows, blocks)
 
 
 def _check_recycling(chain: np.ndarray, state: list[int], live: list[int]) -> None:

@@ -4,176 +4,205 @@ A query is a pair of ends; an interval meets it when `low <= upper and high >= l
 point both ends are the point.  A query of (inf, -inf) meets the intervals without any bound
 only, which is what an event without the attribute needs.
 
-A cursor is opened with the key of its node's best row, and is moved to a row that meets the
-query only when it reaches the front of the heap, so nodes and blocks that cannot contribute to
-the answer are never read.
+A cursor searches its node's R-tree depth-first.  At each level it keeps which entries of the
+block that it came through are still to be followed, as a mask.  Its key is that of the row it
+stands at or, as long as it is above the leaves, the best score there is below: it goes down
+only when it is at the front of the heap, so blocks that cannot contribute are never read.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_build import MOST_PENDING
-from indexes.intervals.ir_layout import LIVE_NODES, NIL, TOP, VISITED, inner
+from indexes.intervals.ir_heap import NO_ID, goes_first, new_cursors, rival, sink
+from indexes.intervals.ir_layout import NIL, TOP, VISITED, fused
+from indexes.intervals.scored_bits import lowest_bit
+
+WORD = 56  # entries that are tested at once: whole vectors of every width, in bits of an int64
+NO_BAR = -np.inf  # the score that rows have to reach when all are wanted
 
 
-class Cursors(NamedTuple):
-    """A binary heap, best key first."""
-
-    score: np.ndarray  # f8[nodes]  the key of the row at (block, pos), or of one before it
-    id: np.ndarray  # i8[nodes]
-    block: np.ndarray  # i4[nodes]
-    pos: np.ndarray  # i4[nodes]
-    settled: np.ndarray  # b1[nodes]  whether (block, pos) is a row that meets the query
-    size: np.ndarray  # i8[1]
-
-
-@njit(cache=True)
-def new_cursors(capacity):
-    return Cursors(
-        np.empty(capacity),
-        np.empty(capacity, np.int64),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.bool_),
-        np.zeros(1, np.int64),
-    )
+@fused
+def _meeting(lows, highs, block, start, stop, lower, upper):
+    """A bit for each entry.  Without branches, so that the compiler tests several at a time."""
+    mask = np.int64(0)
+    for i in range(stop - start):
+        low, high = lows[block, start + i], highs[block, start + i]
+        mask |= np.int64((low <= upper) & (high >= lower)) << i
+    return mask
 
 
-@inner
-def seek(refs, lows, highs, count, level, up, block, pos, lower, upper):
-    """The first leaf entry from (block, pos) on that meets the query, or block NIL.
+@fused
+def _enter(t, c, cursor, level, block, word, lower, upper):
+    """Test the entries of a block from `word` on; return how many there were."""
+    stop = min(word + WORD, t.filled[block])
+    c.blocks[cursor, level] = block
+    c.words[cursor, level] = word
+    c.masks[cursor, level] = _meeting(t.lows, t.highs, block, word, stop, lower, upper)
+    return stop - word
 
-    Also returns how many entries were looked at.
-    """
-    visited = 0
-    while True:
-        first, stop = pos, count[block]
-        while pos < stop and not (lows[block, pos] <= upper and highs[block, pos] >= lower):
-            pos += 1
-        visited += min(pos + 1, stop) - first
-        if pos < stop:
-            if level[block] == 0:
-                return block, pos, visited
-            block, pos = refs[block, pos], 0
+
+@fused
+def _climb(t, c, cursor, level, lower, upper):
+    """The next level with entries to follow, or the one above the root; and entries tested."""
+    tested = 0
+    while level <= c.top[cursor] and c.masks[cursor, level] == 0:
+        block, word = c.blocks[cursor, level], c.words[cursor, level] + WORD
+        if word < t.filled[block]:
+            tested += _enter(t, c, cursor, level, block, word, lower, upper)
         else:
-            parent = up[block]
-            if parent < 0:
-                return NIL, 0, visited
-            pos = 0
-            while refs[parent, pos] != block:
-                pos += 1
-            block, pos = parent, pos + 1
+            level += 1
+    return level, tested
 
 
-@inner
-def _sink(score, id, block, pos, settled, size, i):
-    while True:
-        best = i
-        for child in range(2 * i + 1, min(2 * i + 3, size)):
-            if score[child] > score[best] or (score[child] == score[best] and id[child] < id[best]):
-                best = child
-        if best == i:
-            return
-        score[i], score[best] = score[best], score[i]
-        id[i], id[best] = id[best], id[i]
-        block[i], block[best] = block[best], block[i]
-        pos[i], pos[best] = pos[best], pos[i]
-        settled[i], settled[best] = settled[best], settled[i]
-        i = best
+@fused
+def _key(t, rows, c, cursor, level):
+    word, mask = c.words[cursor, level], c.masks[cursor, level]
+    ref = t.refs[c.blocks[cursor, level], word + lowest_bit(mask)]
+    if level == 0:
+        return rows.scores[ref], rows.ids[ref]
+    return t.best[ref], NO_ID
 
 
-@njit(cache=True)
-def open_cursors(t, rows, c, lower, upper):
-    """Place a cursor on every node that may hold an interval that meets the query."""
-    c.size[0] = 0
-    pending = np.empty(MOST_PENDING, np.int32)
-    pending[0], waiting = t.state[TOP], 1
+@fused
+def _open(t, rows, c, cursor, root, lower, upper):
+    """Let a cursor stand at the first entry to follow; whether there is one, and entries tested."""
+    top = t.level[root]
+    c.cursor[cursor], c.top[cursor] = cursor, top
+    tested = _enter(t, c, cursor, top, root, 0, lower, upper)
+    level, more = _climb(t, c, cursor, top, lower, upper)
+    if level == top:
+        c.level[cursor] = top
+        c.score[cursor], c.id[cursor] = _key(t, rows, c, cursor, top)
+    return level == top, tested + more
+
+
+@fused
+def open_cursors(t, rows, c, lower, upper, bar):
+    """Place a cursor on every node that may have a row which meets the query and the bar."""
+    size, visited, waiting = 0, 0, 1
+    c.pending[0] = t.state[TOP]
     while waiting:
         waiting -= 1
-        node = pending[waiting]
+        node = c.pending[waiting]
         if node == NIL:
             continue
         if lower < t.center[node]:
-            pending[waiting] = t.left[node]
+            c.pending[waiting] = t.left[node]
             waiting += 1
         if upper > t.center[node]:
-            pending[waiting] = t.right[node]
+            c.pending[waiting] = t.right[node]
             waiting += 1
-        if t.root[node] != NIL:
-            _add_cursor(t, rows, c, t.root[node])
-    for i in range(c.size[0] // 2 - 1, -1, -1):
-        _sink(c.score, c.id, c.block, c.pos, c.settled, c.size[0], i)
+        root = t.root[node]
+        if root != NIL and t.best[root] >= bar:
+            opened, tested = _open(t, rows, c, size, root, lower, upper)
+            visited += tested
+            if opened and c.score[size] >= bar:
+                size += 1
+    for i in range(size // 2 - 1, -1, -1):
+        sink(c.score, c.id, c.cursor, size, i)
+    c.size[0] = size
+    t.state[VISITED] += visited
 
 
-@inner
-def _add_cursor(t, rows, c, root):
-    i = c.size[0]
-    c.size[0] += 1
-    row = t.refs[root, 0]
-    for _ in range(t.level[root]):
-        row = t.refs[row, 0]
-    c.score[i], c.id[i] = rows.scores[row], rows.ids[row]
-    c.block[i], c.pos[i], c.settled[i] = root, 0, False
+@fused
+def _take(refs, scores, ids, block, word, mask, rival_score, rival_id, bar, out, found):
+    """Take the row that a mask begins with, and those behind it that go before the rival.
 
-
-@njit(cache=True)
-def next_rows(t, rows, c, lower, upper, out):
-    """Fill `out` with the best rows not yet returned; how many there were.
-
-    The seed's getnext(), many at a time: handing a tuple of arrays to a function costs more
-    than finding one row, so the arrays are taken apart once here.
+    Returns what is left of the mask, the key of its first row, and how many rows are out.
     """
-    refs, lows, highs, count, level, up = t.refs, t.lows, t.highs, t.filled, t.level, t.up
-    score, id, block, pos, settled = c.score, c.id, c.block, c.pos, c.settled
-    found, visited, size = 0, 0, c.size[0]
-    while size > 0 and found < len(out):
-        if settled[0]:
-            out[found] = refs[block[0], pos[0]]
-            found += 1
-            settled[0] = False
-            pos[0] += 1
-            if found == len(out):
+    row = refs[block, word + lowest_bit(mask)]
+    while True:
+        out[found] = row
+        found += 1
+        mask &= mask - 1
+        if mask == 0:
+            return mask, NO_BAR, np.int64(NO_ID), found
+        row = refs[block, word + lowest_bit(mask)]
+        score, id = scores[row], ids[row]
+        if found == len(out) or score < bar or goes_first(rival_score, rival_id, score, id):
+            return mask, score, id, found
+
+
+@fused
+def _follow(t, rows, c, size, lower, upper, bar, out, found):
+    """Take rows from the first cursor until its key is not the best, or misses the bar.
+
+    Returns its key, whether it is at its end, how many rows are out, and entries tested.
+    """
+    cursor, tested = c.cursor[0], 0
+    level, top = c.level[cursor], c.top[cursor]
+    rival_score, rival_id = rival(c.score, c.id, size)
+    while True:
+        block, word, mask = c.blocks[cursor, level], c.words[cursor, level], c.masks[cursor, level]
+        if level == 0:
+            mask, score, id, found = _take(
+                t.refs, rows.scores, rows.ids, block, word, mask, rival_score, rival_id,
+                bar, out, found,
+            )  # fmt: skip
+            c.masks[cursor, 0] = mask
+            if mask:
                 break
-        leaf, entry, looked_at = seek(
-            refs, lows, highs, count, level, up, block[0], pos[0], lower, upper
-        )
-        visited += looked_at
-        if leaf == NIL:
-            size -= 1
-            score[0], id[0], block[0] = score[size], id[size], block[size]
-            pos[0], settled[0] = pos[size], settled[size]
         else:
-            row = refs[leaf, entry]
-            score[0], id[0] = rows.scores[row], rows.ids[row]
-            block[0], pos[0], settled[0] = leaf, entry, True
-        _sink(score, id, block, pos, settled, size, 0)
+            c.masks[cursor, level] = mask & (mask - 1)
+            level -= 1
+            child = t.refs[block, word + lowest_bit(mask)]
+            tested += _enter(t, c, cursor, level, child, 0, lower, upper)
+        level, more = _climb(t, c, cursor, level, lower, upper)
+        tested += more
+        if level > top:
+            score, id = NO_BAR, np.int64(NO_ID)
+            break
+        score, id = _key(t, rows, c, cursor, level)
+        if found == len(out) or score < bar or goes_first(rival_score, rival_id, score, id):
+            break
+    c.level[cursor] = level
+    return score, id, level > top, found, tested
+
+
+@fused
+def next_rows(t, rows, c, lower, upper, bar, out):
+    """Fill `out` with the best rows not yet returned that reach the bar; how many there were.
+
+    The seed's getnext(), many at a time.
+    """
+    found, size, visited = 0, c.size[0], 0
+    while size > 0 and found < len(out) and c.score[0] >= bar:
+        score, id, ended, found, tested = _follow(t, rows, c, size, lower, upper, bar, out, found)
+        visited += tested
+        if ended:
+            size -= 1
+            c.score[0], c.id[0], c.cursor[0] = c.score[size], c.id[size], c.cursor[size]
+        else:
+            c.score[0], c.id[0] = score, id
+        sink(c.score, c.id, c.cursor, size, 0)
     c.size[0] = size
     t.state[VISITED] += visited
     return found
 
 
-@inner
-def pop_cursor(c):
-    """Take the cursor with the best key away; its root block."""
-    score, id, block, pos, settled = c.score, c.id, c.block, c.pos, c.settled
-    c.size[0] -= 1
-    root, size = block[0], c.size[0]
-    score[0], id[0], block[0] = score[size], id[size], block[size]
-    _sink(score, id, block, pos, settled, size, 0)
-    return root
+@njit(cache=True)
+def begin_scan(t, rows, lower, upper):
+    """Cursors for `scan_on`."""
+    c = new_cursors(t)
+    open_cursors(t, rows, c, lower, upper, NO_BAR)
+    return c
 
 
 @njit(cache=True)
-def top_k_rows(t, rows, lowers, uppers, k, table):
-    """Fill a `HitTable`, one row a query."""
-    c = new_cursors(t.state[LIVE_NODES])
-    out = np.empty(k, np.int32)
+def scan_on(t, rows, c, lower, upper, out):
+    """`next_rows`, called from Python."""
+    return next_rows(t, rows, c, lower, upper, NO_BAR, out)
+
+
+@njit(cache=True)
+def top_k_rows(t, rows, lowers, uppers, table):
+    """Fill an empty `HitTable`, one row a query."""
+    c = new_cursors(t)
+    out = np.empty(min(table.ids.shape[1], len(rows.ids)), np.int32)
     for query in range(len(lowers)):
         lower, upper = lowers[query], uppers[query]
-        open_cursors(t, rows, c, lower, upper)
-        found = next_rows(t, rows, c, lower, upper, out)
+        open_cursors(t, rows, c, lower, upper, NO_BAR)
+        found = next_rows(t, rows, c, lower, upper, NO_BAR, out)
         for i in range(found):
             table.ids[query, i] = rows.ids[out[i]]
             table.scores[query, i] = rows.scores[out[i]]

@@ -11,6 +11,7 @@ from indexes.intervals.ir_layout import (
     LIVE_NODES,
     NIL,
     STATE_FIELDS,
+    TALLEST,
     TOP,
     USED_BLOCKS,
     USED_NODES,
@@ -60,9 +61,9 @@ class RowIndex:
             where[: len(self.tree.where)] = self.tree.where
             self.tree = self.tree._replace(where=where)
 
-    def build(self, entries: Entries) -> None:
+    def build(self, keys: Rows, entries: Entries) -> None:
         """Fill an empty tree with entries in rank order, which are rearranged in place."""
-        self._plant(entries, NIL, 0)
+        self._plant(keys, entries, NIL, 0)
 
     def insert(self, keys: Rows, rows: np.ndarray, lows: np.ndarray, highs: np.ndarray) -> None:
         self._batch += 1
@@ -75,7 +76,7 @@ class RowIndex:
 
     def delete(self, keys: Rows, rows: np.ndarray) -> None:
         self._batch += 1
-        delete_rows(self.tree, rows, self._batch)
+        delete_rows(self.tree, keys, rows, self._batch)
         self._rebalance(keys)
 
     def intervals(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,9 +84,9 @@ class RowIndex:
         intervals_of(self.tree, rows, lows, highs)
         return lows, highs
 
-    def lift(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def lift(self, keys: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Take rows out so that their scores may change; `drop` has to follow."""
-        return lift_rows(self.tree, rows)
+        return lift_rows(self.tree, keys, rows)
 
     def drop(
         self, keys: Rows, rows: np.ndarray, lifted: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -105,17 +106,17 @@ class RowIndex:
             side = int(over != NIL and self.tree.right[over] == node)
             entries = uproot(self.tree, node)
             rank = np.lexsort((keys.ids[entries.rows], -keys.scores[entries.rows]))
-            self._plant(Entries(*(column[rank] for column in entries)), over, side)
+            self._plant(keys, Entries(*(column[rank] for column in entries)), over, side)
 
-    def _plant(self, entries: Entries, over: int, side: int) -> None:
+    def _plant(self, keys: Rows, entries: Entries, over: int, side: int) -> None:
         plan: Plan = arrange(entries, self.bucket)
         self._reserve(blocks_needed(plan, self._fill), len(plan.center))
-        plant(self.tree, plan, entries, over, side, self._fill)
+        plant(self.tree, keys, plan, entries, over, side, self._fill)
 
     def _grow(self) -> None:
         """Room for an eighth more blocks and nodes, and for at least one insertion."""
         blocks, nodes = len(self.tree.filled), len(self.tree.center)
-        tallest = int(self.tree.level.max(initial=0)) + 1
+        tallest = int(self.tree.state[TALLEST])
         self.tree = _resized(self.tree, blocks + blocks // 8 + tallest + 2, nodes + nodes // 8 + 2)
 
     def _reserve(self, blocks: int, nodes: int) -> None:
@@ -144,6 +145,7 @@ def _allocate(branching: int, blocks: int, nodes: int, rows: int) -> Tree:
         lows=np.empty((blocks, branching)),
         highs=np.empty((blocks, branching)),
         filled=np.zeros(blocks, np.int32),
+        best=np.empty(blocks),
         level=np.zeros(blocks, np.int32),
         up=np.empty(blocks, np.int32),
         center=np.empty(nodes),
@@ -161,7 +163,7 @@ def _allocate(branching: int, blocks: int, nodes: int, rows: int) -> Tree:
 def _resized(tree: Tree, blocks: int, nodes: int) -> Tree:
     copy = _allocate(tree.refs.shape[1], blocks, nodes, 0)
     used_blocks, used_nodes = int(tree.state[USED_BLOCKS]), int(tree.state[USED_NODES])
-    for name in ("refs", "lows", "highs", "filled", "level", "up"):
+    for name in ("refs", "lows", "highs", "filled", "best", "level", "up"):
         getattr(copy, name)[:used_blocks] = getattr(tree, name)[:used_blocks]
     for name in ("center", "left", "right", "over", "root", "weight", "touched"):
         getattr(copy, name)[:used_nodes] = getattr(tree, name)[:used_nodes]

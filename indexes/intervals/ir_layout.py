@@ -19,6 +19,16 @@ inner = njit(  # type: ignore[call-overload]
     cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
 )
 
+# Counting the references to the arrays of a tuple takes longer than most of what kernels do with
+# them.  One that neither makes nor returns arrays can do without, and if every query passes
+# through it, it is best compiled into its callers.
+bare = njit(  # type: ignore[call-overload]
+    cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
+)
+fused = njit(  # type: ignore[call-overload]
+    cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, forceinline=True
+)
+
 NIL = -1
 
 # Fields of `Tree.state`.
@@ -26,7 +36,8 @@ TOP = 0  # the topmost node, or NIL
 FREE_BLOCK, USED_BLOCKS, LIVE_BLOCKS = 1, 2, 3
 FREE_NODE, USED_NODES, LIVE_NODES = 4, 5, 6
 VISITED = 7  # entries looked at by queries
-STATE_FIELDS = 8
+TALLEST = 8  # levels of the tallest R-tree so far
+STATE_FIELDS = 9
 
 
 class Rows(NamedTuple):
@@ -41,6 +52,7 @@ class Tree(NamedTuple):
     lows: np.ndarray  # f8[blocks, branching]  least end of the interval or extent
     highs: np.ndarray  # f8[blocks, branching]
     filled: np.ndarray  # i4[blocks]  entries in use
+    best: np.ndarray  # f8[blocks]  score of the first row, which is the greatest
     level: np.ndarray  # i4[blocks]  0 = leaf
     up: np.ndarray  # i4[blocks]  the block above; in a root, -2 - its node
     center: np.ndarray  # f8[nodes]  NaN = a bucket, which takes every interval
@@ -54,7 +66,7 @@ class Tree(NamedTuple):
     state: np.ndarray  # i8[STATE_FIELDS]
 
 
-@inner
+@bare
 def new_block(t, level):
     block = t.state[FREE_BLOCK]
     if block != NIL:
@@ -64,12 +76,14 @@ def new_block(t, level):
         t.state[USED_BLOCKS] += 1
     t.state[LIVE_BLOCKS] += 1
     t.filled[block] = 0
+    t.best[block] = -np.inf
     t.level[block] = level
+    t.state[TALLEST] = max(t.state[TALLEST], level + 1)
     t.up[block] = NIL
     return block
 
 
-@inner
+@bare
 def free_block(t, block):
     t.up[block] = t.state[FREE_BLOCK]
     t.state[FREE_BLOCK] = block
@@ -77,7 +91,7 @@ def free_block(t, block):
     t.filled[block] = 0
 
 
-@inner
+@bare
 def hang(t, node, over, side):
     """Make `node` (or NIL) the child of `over` on that side, or the top."""
     if over == NIL:
@@ -88,7 +102,7 @@ def hang(t, node, over, side):
         t.right[over] = node
 
 
-@inner
+@bare
 def new_node(t, center, over, side):
     node = t.state[FREE_NODE]
     if node != NIL:
@@ -105,7 +119,7 @@ def new_node(t, center, over, side):
     return node
 
 
-@inner
+@bare
 def free_node(t, node):
     t.over[node] = t.state[FREE_NODE]
     t.state[FREE_NODE] = node

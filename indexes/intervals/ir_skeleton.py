@@ -9,14 +9,15 @@ depth stays logarithmic and a rebuild is paid for by the updates that made it ne
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_blocks import insert_entry, node_of, position, remove_entry
+from indexes.intervals.ir_blocks import insert_entry, node_of, remove_entry
 from indexes.intervals.ir_build import MOST_PENDING
-from indexes.intervals.ir_layout import LIVE_BLOCKS, LIVE_NODES, NIL, TOP, inner, new_node
+from indexes.intervals.ir_entries import position
+from indexes.intervals.ir_layout import LIVE_BLOCKS, LIVE_NODES, NIL, TOP, bare, new_node
 
 HEAVIEST = 0.7  # a fresh median leaves a child at most 0.5 of the weight
 
 
-@inner
+@bare
 def _home(t, low, high):
     """The node an interval belongs to, or the parent and side of one to be made."""
     over, side, node = NIL, 0, t.state[TOP]
@@ -30,7 +31,7 @@ def _home(t, low, high):
     return node, over, side
 
 
-@inner
+@bare
 def has_room(t, node):
     """Whether one insertion into the node's R-tree cannot run out of blocks or nodes."""
     height = 0 if node == NIL or t.root[node] == NIL else t.level[t.root[node]] + 1
@@ -38,7 +39,7 @@ def has_room(t, node):
     return blocks_left >= height + 1 and len(t.center) > t.state[LIVE_NODES]
 
 
-@inner
+@bare
 def _weigh(t, node, change, batch):
     while node != NIL:
         t.weight[node] += change
@@ -61,10 +62,10 @@ def insert_rows(t, rows, new, lows, highs, start, batch):
 
 
 @njit(cache=True)
-def delete_rows(t, old, batch):
+def delete_rows(t, rows, old, batch):
     for i in range(len(old)):
         node = node_of(t, np.int64(old[i]))
-        remove_entry(t, np.int64(old[i]))
+        remove_entry(t, rows, np.int64(old[i]))
         _weigh(t, node, -1, batch)
 
 
@@ -77,13 +78,13 @@ def intervals_of(t, rows, lows, highs):
 
 
 @njit(cache=True)
-def lift_rows(t, moving):
+def lift_rows(t, rows, moving):
     """Take rows out of their R-trees but keep their nodes' weight, for `drop_rows`."""
     nodes = np.empty(len(moving), np.int64)
     lows, highs = np.empty(len(moving)), np.empty(len(moving))
     for i in range(len(moving)):
         nodes[i] = node_of(t, np.int64(moving[i]))
-        lows[i], highs[i] = remove_entry(t, np.int64(moving[i]))
+        lows[i], highs[i] = remove_entry(t, rows, np.int64(moving[i]))
     return nodes, lows, highs
 
 
@@ -97,7 +98,7 @@ def drop_rows(t, rows, moving, nodes, lows, highs, start):
     return len(moving)
 
 
-@inner
+@bare
 def _is_out_of_balance(t, node, bucket):
     weight = t.weight[node]
     if t.center[node] != t.center[node]:

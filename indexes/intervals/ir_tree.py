@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from indexes import validation
 from indexes.hits import Hit, HitTable, empty_table, hits_of
 from indexes.intervals.ir_build import Entries
-from indexes.intervals.ir_cursor import new_cursors, next_rows, open_cursors, top_k_rows
+from indexes.intervals.ir_cursor import begin_scan, scan_on, top_k_rows
 from indexes.intervals.ir_index import RowIndex
-from indexes.intervals.ir_layout import LIVE_NODES
 from indexes.intervals.rows import RowTable
 
 __all__ = ["IRArrays", "IRTree"]
@@ -120,7 +119,7 @@ class IRTree:
         validation.require_same_length(ids=known, scores=score)
         rows = self._rows.find(known)
         self._changes += 1
-        lifted = self._index.lift(rows)
+        lifted = self._index.lift(self._rows.keys, rows)
         self._rows.keys.scores[rows] = score
         self._index.drop(self._rows.keys, rows, lifted)
 
@@ -131,10 +130,9 @@ class IRTree:
 
     def _scan(self, lower: float, upper: float) -> Iterator[Hit]:
         tree, keys, changes = self._index.tree, self._rows.keys, self._changes
-        cursors = new_cursors(max(int(tree.state[LIVE_NODES]), 1))
-        open_cursors(tree, keys, cursors, lower, upper)
+        cursors = begin_scan(tree, keys, lower, upper)
         row = np.empty(1, np.int32)
-        while next_rows(tree, keys, cursors, lower, upper, row):
+        while scan_on(tree, keys, cursors, lower, upper, row):
             yield Hit(int(keys.ids[row[0]]), float(keys.scores[row[0]]))
             if self._changes != changes:
                 raise RuntimeError("the tree changed during a scan; start a new scan")
@@ -160,7 +158,7 @@ class IRTree:
 
     def _top_k_rows(self, lowers: np.ndarray, uppers: np.ndarray, k: int) -> HitTable:
         table = empty_table(len(lowers), k)
-        top_k_rows(self._index.tree, self._rows.keys, lowers, uppers, k, table)
+        top_k_rows(self._index.tree, self._rows.keys, lowers, uppers, table)
         return table
 
     def check(self) -> None:
@@ -189,4 +187,5 @@ class IRTree:
         rank = np.lexsort((ids, -scores))
         self._rows.refill(ids[rank], scores[rank])
         self._index.clear(len(ids))
-        self._index.build(Entries(np.arange(len(ids), dtype=np.int32), lows[rank], highs[rank]))
+        rows = np.arange(len(ids), dtype=np.int32)
+        self._index.build(self._rows.keys, Entries(rows, lows[rank], highs[rank]))

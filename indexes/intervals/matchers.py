@@ -147,7 +147,7 @@ class ExactMatcher:
         known, score = validation.as_id_array(ids), validation.as_score_array(scores)
         validation.require_same_length(ids=known, scores=score)
         rows = self._rows.find(known)
-        lifted = [tree.lift(rows) for tree in self._trees]
+        lifted = [tree.lift(self._rows.keys, rows) for tree in self._trees]
         if self._has_pages:
             self._pages.delete(rows)
         self._rows.keys.scores[rows] = score
@@ -174,7 +174,7 @@ class ExactMatcher:
         keys, boxes = self._rows.keys, self._boxes
         if not self._has_pages:
             lowers, uppers = wanted.lowers[:, 0].copy(), wanted.uppers[:, 0].copy()
-            top_k_rows(self._trees[0].tree, keys, lowers, uppers, k, table)
+            top_k_rows(self._trees[0].tree, keys, lowers, uppers, table)
             return table
         plans = choose_plans(self._sample, wanted, len(self), k)
         for j in np.unique(plans[plans != SCAN]).tolist():
@@ -245,7 +245,8 @@ class ExactMatcher:
         rows = np.arange(len(ids), dtype=np.int32)
         for j, tree in enumerate(self._trees):
             tree.clear(len(ids))
-            tree.build(Entries(rows.copy(), *(ends[:, j].copy() for ends in self._boxes)))
+            entries = Entries(rows.copy(), *(ends[:, j].copy() for ends in self._boxes))
+            tree.build(self._rows.keys, entries)
         self._learn(rows)
 
     def _note_changes(self, count: int) -> None:

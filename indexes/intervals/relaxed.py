@@ -161,7 +161,7 @@ class RelaxedMatcher:
         terms[:, held, WEIGHT] = weights_of(weights, names, self._column)[:, held]
         require_finite_totals(terms)
         for j in np.flatnonzero(held).tolist():
-            lifted = self._trees[j].lift(rows)
+            lifted = self._trees[j].lift(self._ranks(j), rows)
             self._weights[j, rows] = terms[:, j, WEIGHT]
             self._trees[j].drop(self._ranks(j), rows, lifted)
         self._terms[rows] = terms
@@ -258,7 +258,8 @@ class RelaxedMatcher:
             weights = self._weights[j]
             own = np.flatnonzero(weights > 0)
             own = own[np.lexsort((self._rows.keys.ids[own], -weights[own]))].astype(np.int32)
-            tree.build(Entries(own, self._terms[own, j, LOW], self._terms[own, j, HIGH]))
+            entries = Entries(own, self._terms[own, j, LOW], self._terms[own, j, HIGH])
+            tree.build(self._ranks(j), entries)
         self._levels.clear()
         self._levels.add(self._terms)
         self._sieve.rebuild(self._terms, self._rows.keys, self._rows.live())

@@ -24,8 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_cursor import new_cursors, next_rows, open_cursors
-from indexes.intervals.ir_layout import LIVE_NODES, inner
+from indexes.intervals.ir_cursor import NO_BAR, next_rows, open_cursors
+from indexes.intervals.ir_heap import new_cursors
+from indexes.intervals.ir_layout import inner
 from indexes.intervals.relaxed_heap import offer, put_in_order
 from indexes.intervals.relaxed_levels import lower_weight
 
@@ -43,14 +44,14 @@ class Lists(NamedTuple):
 @njit(cache=True)
 def list_rows(t, keys, values, chosen, attribute, lists):
     """Fill one attribute's lists; an event that lacks it gets an empty one."""
-    c = new_cursors(t.state[LIVE_NODES])
+    c = new_cursors(t)
     for i in range(len(chosen)):
         value = values[chosen[i], attribute]
         lists.counts[i, attribute] = 0
         if value == value:
-            open_cursors(t, keys, c, value, value)
+            open_cursors(t, keys, c, value, value, NO_BAR)
             rows = lists.rows[i, attribute]
-            lists.counts[i, attribute] = next_rows(t, keys, c, value, value, rows)
+            lists.counts[i, attribute] = next_rows(t, keys, c, value, value, NO_BAR, rows)
 
 
 @inner

@@ -267,9 +267,12 @@ def test_adversarial_orders_of_inserts_and_deletes(shape, leaving):
     agree()
 
 
-@pytest.mark.parametrize("branching", [2, 4, 50])
+@pytest.mark.parametrize("branching", [2, 4, 50, 130])
 def test_a_long_random_life(branching):
-    """Deeper than the state machine goes: hundreds of live intervals, thousands of changes."""
+    """Deeper than the state machine goes: hundreds of live intervals, thousands of changes.
+
+    With 130 entries a block has more of them than a search tests at once.
+    """
     random = np.random.default_rng(branching)
     tree, expected = IRTree(branching=branching), oracle.Intervals()
     for step in range(300 if INTERPRETED else 3000):

@@ -72,6 +72,35 @@ def test_an_r_tree_block_that_the_query_misses_is_skipped():
     assert tree.visited - before < 60
 
 
+def test_a_node_is_searched_only_when_a_row_of_it_may_be_next():
+    # Long intervals, all in the topmost node, and short ones below it, one of which is the best.
+    n = 1000
+    starts = np.arange(float(n))
+    lows = np.concatenate((starts, np.full(n, -1.0)))
+    highs = np.concatenate((starts + 0.5, np.full(n, n + 1.0)))
+    scores = np.concatenate((np.ones(n), np.zeros(n)))
+    scores[333] = 2.0
+    tree = IRTree.build(np.arange(2 * n), lows, highs, scores, branching=10)
+
+    def visited(k):
+        before = tree.visited
+        assert [hit.id for hit in tree.top_k(333.25, k)] == [333, 1000][:k]
+        return tree.visited - before
+
+    assert visited(1) < 25
+    assert visited(2) > 35
+
+
+def test_a_block_of_more_entries_than_are_tested_at_once_is_searched_to_its_end():
+    # The lower half of the ids ends at 1, and is the better one; all blocks are leaves.
+    reach = np.where(np.arange(200) < 100, 1.0, 10.0)
+    tree = IRTree.build(np.arange(200), -reach, reach, -np.arange(200.0), branching=300)
+    assert [hit.id for hit in tree.top_k(5.0, k=3)] == [100, 101, 102]
+    assert [hit.id for hit in tree.scan(5.0)] == list(range(100, 200))
+    assert [hit.id for hit in tree.top_k(0.0, k=200)] == list(range(200))
+    assert tree.top_k(11.0, k=3) == []
+
+
 def test_a_scan_pays_only_for_the_hits_that_are_taken():
     lows = np.arange(1000.0)
     tree = IRTree.build(np.arange(1000), -lows, lows, lows, branching=10)
