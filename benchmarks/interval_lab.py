@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.baselines import Baseline, NumbaScan, RankedScan, columns_of
 from benchmarks.measure import Timing, per_query
+from benchmarks.scans import Answers
 from benchmarks.workloads.zipf_intervals import Intervals, Zipf, generate
 from indexes.intervals import (
     ExactMatcher,
@@ -17,6 +18,7 @@ from indexes.intervals import (
     ScoredSegmentTree,
     SOPTRTree,
 )
+from indexes.intervals.intersection import intersect_many
 from indexes.intervals.live import LiveSOPT
 from indexes.intervals.relaxed import RelaxedMatcher
 
@@ -61,6 +63,7 @@ class Matching:
     exact: Timing
     exact_scan: Timing
     ranked_scan: Timing
+    intersection: Timing
     relaxed: Timing
     relaxed_scan: Timing
     exact_bytes: float  # a subscription
@@ -103,7 +106,7 @@ def measure_matching(data: Intervals, k: int = Zipf.k) -> Matching:
     exact_scans = [NumbaScan(columns, "exact", blocked) for blocked in (False, True)]
     relaxed_scans = [NumbaScan(columns, "relaxed", blocked) for blocked in (False, True)]
     ranked = RankedScan(columns)
-    require_same_answers(exact, [*exact_scans, ranked], data.queries, k)
+    require_same_answers(exact, [*exact_scans, ranked, _intersection(exact)], data.queries, k)
     require_same_answers(relaxed, relaxed_scans, data.queries, k)
 
     def timed(answer: Callable[[np.ndarray, int], object]) -> Timing:
@@ -114,11 +117,20 @@ def measure_matching(data: Intervals, k: int = Zipf.k) -> Matching:
         exact=timed(exact.top_k_many),
         exact_scan=quickest(timed(scan) for scan in exact_scans),
         ranked_scan=timed(ranked),
+        intersection=timed(_intersection(exact)),
         relaxed=timed(relaxed.top_k_many),
         relaxed_scan=quickest(timed(scan) for scan in relaxed_scans),
         exact_bytes=exact.nbytes / len(exact),
         relaxed_bytes=relaxed.nbytes / len(relaxed),
     )
+
+
+def _intersection(matcher: ExactMatcher) -> Baseline:
+    def answer(asked: np.ndarray, k: int) -> Answers:
+        table = intersect_many(matcher, asked, k).table
+        return Answers(table.ids, table.scores)
+
+    return answer
 
 
 def quickest(timings: Iterable[Timing]) -> Timing:
