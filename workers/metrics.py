@@ -25,6 +25,14 @@ DELTA_SHARE = Gauge(
 RENEWALS = Counter(
     "podium_index_renewals_total", "Indexes rebuilt beside live ones", ["collection", "shard"]
 )
+BASES = Counter(
+    "podium_bases_total",
+    "Bases that were announced, by whether they were taken or why not",
+    ["collection", "shard", "result"],
+)
+BASE_OFFSET = Gauge(
+    "podium_base_next_offset", "Up to where the latest base speaks", ["collection", "shard"]
+)
 RESTORES = Counter(
     "podium_restores_total",
     "Shards taken over, by what they started from: a snapshot, or why there was none",
@@ -35,6 +43,9 @@ SNAPSHOTS = Counter(
 )
 SNAPSHOT_SECONDS = Gauge(
     "podium_snapshot_seconds", "Writing the latest snapshot", ["collection", "shard"]
+)
+SNAPSHOT_OFFSET = Gauge(
+    "podium_snapshot_next_offset", "Up to where it speaks", ["collection", "shard"]
 )
 SNAPSHOT_BYTES = Gauge("podium_snapshot_bytes", "Its size", ["collection", "shard"])
 MATCHES = Counter("podium_matches_total", "Match records written", ["collection"])

@@ -4,8 +4,8 @@ import http.client
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -83,34 +83,67 @@ class Rates:
 
 
 class Workers:
-    """Sums of the workers' metrics, role by role."""
+    """Sums of the workers' metrics, role by role; what a worker counted before it died counts."""
 
     def __init__(self, ports_by_role: dict[str, list[int]]) -> None:
         self._ports = ports_by_role
+        self._last: dict[tuple[int, str], float] = {}
+        self._counted_before: dict[tuple[int, str], float] = {}
 
     def read(self) -> dict[str, float]:
         """By `role.metric`; the roles are asked in the order of the flow."""
         totals: dict[str, float] = {}
         for role, role_ports in self._ports.items():
-            for name, value in (sample for port in role_ports for sample in scrape(port)):
-                totals[f"{role}.{name}"] = totals.get(f"{role}.{name}", 0.0) + value
+            for port in role_ports:
+                for name, value in self._read_one(port).items():
+                    totals[f"{role}.{name}"] = totals.get(f"{role}.{name}", 0.0) + value
         return totals
+
+    def _read_one(self, port: int) -> dict[str, float]:
+        sums: dict[str, float] = {}
+        for name, value in scrape(port):
+            sums[name] = sums.get(name, 0.0) + value
+        for name in filter(_is_counter, sums):
+            place = port, name
+            if sums[name] < self._last.get(place, 0.0):  # it has begun anew
+                before = self._counted_before.get(place, 0.0)
+                self._counted_before[place] = before + self._last[place]
+            self._last[place] = sums[name]
+            sums[name] += self._counted_before.get(place, 0.0)
+        return sums
+
+
+def _is_counter(name: str) -> bool:
+    return name.endswith(("_total", "_count", "_sum"))
 
 
 def scrape(port: int) -> Iterable[Sample]:
+    return [
+        (sample.name, sample.value)
+        for sample in _samples(port)
+        if not sample.name.endswith(("_bucket", "_created"))
+    ]
+
+
+def sum_of(port: int, metric: str, **labels: str) -> float:
+    """Of one worker's metric, over the samples that have these labels."""
+    return sum(
+        sample.value
+        for sample in _samples(port)
+        if sample.name == metric and labels.items() <= sample.labels.items()
+    )
+
+
+def _samples(port: int) -> Iterator[Any]:
     connection = http.client.HTTPConnection(ports.HOST, port, timeout=ANSWER_S)
     try:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
     finally:
         connection.close()
-    return [
-        (sample.name, sample.value)
-        for family in text_string_to_metric_families(text)
-        if family.name.startswith("podium_")
-        for sample in family.samples
-        if not sample.name.endswith(("_bucket", "_created"))
-    ]
+    for family in text_string_to_metric_families(text):
+        if family.name.startswith("podium_"):
+            yield from family.samples
 
 
 class Monitor(threading.Thread):

@@ -49,6 +49,15 @@ class Streamed:
 
 
 @dataclass(frozen=True)
+class Killed:
+    worker: str
+    back_s: float  # from its death to its next `ready`
+    shards: int
+    from_snapshots: int  # of its shards, back without a replay from the beginning
+    visitors: int  # who came meanwhile
+
+
+@dataclass(frozen=True)
 class Burst:
     visitors: int
     per_s: float
@@ -61,6 +70,7 @@ class Report:
     topic: str  # of the events
     registered: Registered
     streamed: Streamed
+    killed: Killed
     burst: Burst
     delivery: Delivery
     agreement: Agreement
@@ -70,7 +80,8 @@ class Report:
     @property
     def fine(self) -> bool:
         agreement = self.agreement
-        return self.delivery.fine and 0 < agreement.checked == agreement.agreed
+        right = 0 < agreement.checked == agreement.agreed
+        return self.delivery.fine and right and self.killed.from_snapshots == self.killed.shards
 
     def as_json(self) -> dict[str, Any]:
         delivery, agreement = self.delivery, self.agreement
@@ -80,6 +91,7 @@ class Report:
             "seed": self.seed,
             "registered": asdict(self.registered),
             "streamed": asdict(self.streamed) | {"latency": latency and latency._asdict()},
+            "killed": asdict(self.killed),
             "burst": asdict(self.burst),
             "visitors": delivery.events,
             "with_a_match": delivery.answered,
@@ -129,7 +141,7 @@ class Report:
         return lines
 
     def _measured_lines(self) -> list[str]:
-        first, stream, burst = self.registered, self.streamed, self.burst
+        first, stream, burst, killed = self.registered, self.streamed, self.burst, self.killed
         slowed = f" ({stream.wanted_per_s:,} were too many here)" if stream.slowed else ""
         p50_ms, p99_ms = stream.latency or (None, None)
         return [
@@ -141,6 +153,9 @@ class Report:
             " from the event's timestamp to its match record's,",
             f"          while {counted(stream.new_ads, 'ad')} came, {stream.new_bids:,} changed"
             f" their bid and {stream.unsubscribed:,} left",
+            f"kill      {killed.worker} killed with SIGKILL and back in {killed.back_s:.1f} s,"
+            f" {killed.from_snapshots} of {counted(killed.shards, 'shard')} from snapshots,",
+            f"          while {counted(killed.visitors, 'visitor')} came",
             f"burst     {counted(burst.visitors, 'visitor')}, {burst.per_s:,.0f} a second"
             " from the first sent to the last match record",
         ]
@@ -151,7 +166,7 @@ class Report:
             f"{counted(delivery.events, 'visitor')}, {delivery.answered:,} with at least one match"
         ]
         for places, what in (
-            (delivery.repeated, "more than one match record"),
+            (delivery.repeated, "more than one match record, as after a crash"),
             (delivery.unknown, "a match record with another key, or of no event"),
             (delivery.missing, "no match record but a match"),
         ):

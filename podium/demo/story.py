@@ -13,7 +13,8 @@ from podium.demo.check import State
 from podium.demo.data import NEW_AD, NEW_BID, UNSUBSCRIBED, Script
 from podium.demo.monitor import Monitor, Workers
 from podium.demo.publish import Publisher
-from podium.demo.report import Burst, Registered, Report, Streamed
+from podium.demo.recovery import Recovery, subscription_ends
+from podium.demo.report import Burst, Killed, Registered, Report, Streamed
 from podium.demo.scene import Scene
 from podium.demo.table import Board, milliseconds
 from podium.demo.topics_read import behind, end_offsets
@@ -74,6 +75,7 @@ class Story:
         registered = self._register()
         before = self._newest_state()
         streamed = self._stream()
+        killed = self._kill()
         burst = self._burst()
         self._board.figures = None
         self._board.begin("check", "")
@@ -97,6 +99,7 @@ class Story:
             self._on.topic("events"),
             registered,
             streamed,
+            killed,
             burst,
             *verdict,
             self._board.seconds(),
@@ -115,9 +118,7 @@ class Story:
         return result
 
     def _newest_state(self) -> State:
-        topic = self._on.topic("subscriptions")
-        ends = end_offsets(self._on.admin, topic, self._on.collection.shards)
-        return {shard: end - 1 for shard, end in enumerate(ends)}
+        return {shard: end - 1 for shard, end in enumerate(subscription_ends(self._on))}
 
     def _stream(self) -> Streamed:
         """At the wanted rate or, if the fleet does not keep up with that, at a lower one."""
@@ -180,12 +181,26 @@ class Story:
             return True
         return time.time() - self._publisher.sent_ms[waiting] / 1000 < KEEPS_UP_S
 
+    def _kill(self) -> Killed:
+        everything = len(self._script.first_ads) + len(self._script.changes)
+        self._board.begin("kill", "waiting for snapshots of all shards")
+        self._wait("indexing ads", lambda: self._monitor.counters.indexed >= everything)
+        recovery = Recovery(self._on, self._publisher, self._wait)
+        recovery.wait_for_snapshots()
+        victim = recovery.victim.name
+        self._board.say("kill", f"{victim} is dead; visitors keep coming")
+        first = self._publisher.last_visitor
+        some = len(self._script.visitors) // 10  # the others are left for the burst
+        killed = recovery.kill(self._script.visitors[first : first + some])
+        self._settle()
+        counts = f"{killed.from_snapshots} of {killed.shards} shards from snapshots"
+        self._board.end("kill", f"{victim} back in {killed.back_s:.1f} s, {counts}")
+        return killed
+
     def _burst(self) -> Burst:
         first = self._publisher.last_visitor
         visitors = self._script.visitors[first:]
         self._board.begin("burst", f"{len(visitors):,} visitors at full speed")
-        everything = len(self._script.first_ads) + len(self._script.changes)
-        self._wait("indexing ads", lambda: self._monitor.counters.indexed >= everything)
         self._publisher.send_visitors(visitors)
         self._publisher.flush()
         self._settle()

@@ -68,7 +68,10 @@ def test_a_small_demo_agrees_with_a_full_scan_and_leaves_nothing(stack_folder: P
     assert report["states"] > 1
     assert report["visitors"] == 1000
     assert 900 < report["with_a_match"] <= 1000
-    assert report["repeated"] == report["unknown"] == report["missing"] == []
+    assert report["unknown"] == report["missing"] == []
+    killed = report["killed"]
+    assert killed["from_snapshots"] == killed["shards"] > 0
+    assert killed["visitors"] == 100
     assert report["streamed"]["new_ads"] > 0
     assert report["streamed"]["latency"]["p99_ms"] >= report["streamed"]["latency"]["p50_ms"] > 0
     assert len(report["examples"]) == 5

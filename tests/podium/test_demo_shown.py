@@ -10,7 +10,7 @@ from rich.console import Console
 from podium.demo.check import Agreement, Delivery, Disagreement, Event
 from podium.demo.monitor import Counters, Figures, Lag, Rates, lag_of
 from podium.demo.readable import ad_text, visitor_text
-from podium.demo.report import Ad, Burst, Example, Registered, Report, Streamed
+from podium.demo.report import Ad, Burst, Example, Killed, Registered, Report, Streamed
 from podium.demo.table import Board, Step, line, render
 from podium.demo.watch import Percentiles, percentiles
 
@@ -119,7 +119,8 @@ REPORT = Report(
     topic="podium.ads.events",
     registered=Registered(150_000, 48_000.0),
     streamed=Streamed(40, 24_960, 2499.0, 2500, False, 50_000, 5000, 5000, Percentiles(14.0, 40.0)),
-    burst=Burst(25_000, 31_000.0),
+    killed=Killed("ads-matcher", 5.25, 2, 2, 5000),
+    burst=Burst(20_000, 31_000.0),
     delivery=Delivery(50_000, 49_812, [], [], []),
     agreement=Agreement(500, 500, 480, None),
     examples=[
@@ -160,7 +161,19 @@ def test_a_wrong_answer_is_shown_and_is_not_fine():
     assert report.as_json()["ok"] is False
 
 
-@pytest.mark.parametrize("kind", ["repeated", "unknown", "missing"])
+def test_a_repeat_after_the_kill_is_shown_and_is_fine():
+    report = replace(REPORT, delivery=REPORT.delivery._replace(repeated=[(3, 1042)]))
+    assert report.fine
+    assert "as after a crash: podium.ads.events[3]@1042" in report.lines()[-2]
+
+
+def test_a_shard_that_was_replayed_from_the_beginning_is_not_fine():
+    report = replace(REPORT, killed=replace(REPORT.killed, from_snapshots=1))
+    assert not report.fine
+    assert "1 of 2 shards from snapshots" in "\n".join(report.lines())
+
+
+@pytest.mark.parametrize("kind", ["unknown", "missing"])
 def test_a_mistake_of_delivery_is_shown_and_is_not_fine(kind):
     report = replace(REPORT, delivery=REPORT.delivery._replace(**{kind: [(3, 1042)]}))
     assert not report.fine

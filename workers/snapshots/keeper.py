@@ -118,6 +118,7 @@ class SnapshotKeeper:
         seconds = time.monotonic() - started
         metrics.SNAPSHOTS.labels(*self._labels, "written").inc()
         metrics.SNAPSHOT_SECONDS.labels(*self._labels).set(seconds)
+        metrics.SNAPSHOT_OFFSET.labels(*self._labels).set(snapshot.head.next_offset)
         metrics.SNAPSHOT_BYTES.labels(*self._labels).set(written.bytes)
         log.info(
             "shard %d: snapshot up to offset %d, %.1f MB in %.1f s",

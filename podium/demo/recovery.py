@@ -1,0 +1,83 @@
+"""A matcher dies while visitors come, and is back from its snapshots."""
+
+import time
+from collections.abc import Callable, Sequence
+from http.client import HTTPException
+from itertools import islice
+
+from podium.demo.data import Record
+from podium.demo.monitor import sum_of
+from podium.demo.publish import Publisher
+from podium.demo.report import Killed
+from podium.demo.scene import Scene
+from podium.demo.topics_read import end_offsets
+from podium.stack.fleet import is_ready
+from podium.stack.folder import ProcessRecord
+
+VISITORS_A_LOOK = 25
+RESTORES = "podium_restores_total"
+STARTS = ("any", "snapshot")
+
+Wait = Callable[[str, Callable[[], bool]], None]
+
+
+class Recovery:
+    """`wait` returns when what it is given says so."""
+
+    def __init__(self, on: Scene, publisher: Publisher, wait: Wait) -> None:
+        self._on, self._publisher, self._wait = on, publisher, wait
+        self.victim: ProcessRecord = on.workers("matcher")[0]
+
+    def wait_for_snapshots(self) -> None:
+        """Of every shard, with all that is subscribed."""
+        ends = sum(subscription_ends(self._on))
+
+        def complete() -> bool:
+            matchers = self._on.workers("matcher")
+            return sum(metric(m, "podium_snapshot_next_offset") for m in matchers) >= ends
+
+        self._wait("writing snapshots", complete)
+
+    def kill(self, visitors: Sequence[Record]) -> Killed:
+        """These visitors come meanwhile; they wait in Kafka until its shards are held again."""
+        victim, waiting = self.victim, iter(visitors)
+        shards = int(metric(victim, RESTORES))
+        others = [m for m in self._on.workers("matcher") if m.name != victim.name]
+        before = {start: _restores(others, **_start_label(start)) for start in STARTS}
+
+        def taken_over(start: str) -> int:
+            """By the victim itself, back again, or by others."""
+            now = _restores([victim, *others], **_start_label(start))
+            return int(now - before[start])
+
+        def is_back() -> bool:
+            self._publisher.send_visitors(list(islice(waiting, VISITORS_A_LOOK)))
+            return taken_over("any") >= shards and is_ready(victim.port or 0)
+
+        began = time.monotonic()
+        with self._on.killed(victim.name):
+            self._wait(f"the return of {victim.name}", is_back)
+        back_s = time.monotonic() - began
+        self._publisher.send_visitors(list(waiting))
+        self._publisher.flush()
+        return Killed(victim.name, back_s, shards, taken_over("snapshot"), len(visitors))
+
+
+def _start_label(start: str) -> dict[str, str]:
+    return {} if start == "any" else {"start": start}
+
+
+def _restores(matchers: Sequence[ProcessRecord], **labels: str) -> float:
+    return sum(metric(matcher, RESTORES, **labels) for matcher in matchers)
+
+
+def subscription_ends(on: Scene) -> list[int]:
+    return end_offsets(on.admin, on.topic("subscriptions"), on.collection.shards)
+
+
+def metric(worker: ProcessRecord, name: str, **labels: str) -> float:
+    """0 while nobody answers there."""
+    try:
+        return sum_of(worker.port or 0, name, **labels)
+    except (OSError, HTTPException):
+        return 0.0
