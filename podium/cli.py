@@ -18,6 +18,7 @@ from podium.commands import (
     schemas,
     send,
     snapshot,
+    spark,
     stack,
     tail,
     topics,
@@ -35,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, stack, worker, send, tail, doctor, topics, snapshot, schemas, config):
+for command in (demo, stack, worker, send, tail, doctor, topics, snapshot, spark, schemas, config):
     command.register(app)
 
 

@@ -15,6 +15,7 @@ TOPICS = (
     "frames",
     "partials",
     "matches",
+    "bases",
     "subscriptions.dlq",
     "events.dlq",
 )
@@ -109,6 +110,14 @@ def catalogue(layout: Layout) -> list[TopicSpec]:
             layout.matches_partitions,
             _deleted_after(layout.matches_retention_ms, FRAME_BYTES),
             "event key → JSON, the k best subscriptions of an event",
+        ),
+        _topic(
+            layout,
+            "bases",
+            layout.shards,
+            {"cleanup.policy": "compact", "max.message.bytes": str(RECORD_BYTES)},
+            "internal: shard → its newest base, Spark job → matcher, partition = shard",
+            placed_by_key=True,
         ),
         *(
             _topic(

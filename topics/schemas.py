@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from topics.bases import Base
 from topics.events import AttributeValue
 from topics.matches import MatchRecord
 from topics.subscriptions import RankedSubscription, RelaxedSubscription
@@ -20,6 +21,7 @@ def all_schemas() -> dict[str, dict[str, Any]]:
         ),
         "events.json": _event_schema(),
         "matches.json": _schema(MatchRecord, "The best subscriptions of one event"),
+        "bases.json": _schema(Base, "The newest base of one shard"),
         "dead_letter_headers.json": _dead_letter_schema(),
     }
 

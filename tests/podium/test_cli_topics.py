@@ -16,21 +16,22 @@ def test_a_dry_run_creates_nothing(podium, undeclared):
             "frames",
             "partials",
             "matches",
+            "bases",
             "subscriptions.dlq",
             "events.dlq",
         )
     ]
     again = podium("topics", "create", "--dry-run", *undeclared.options)
-    assert again.out.count("would create") == 7
+    assert again.out.count("would create") == 8
 
 
 def test_creating_twice_is_creating_once(podium, undeclared):
     first = podium("topics", "create", "--json", *undeclared.options)
     second = podium("topics", "create", "--json", *undeclared.options)
     assert first.code == second.code == 0
-    assert len(json.loads(first.out)["created"]) == 7
+    assert len(json.loads(first.out)["created"]) == 8
     assert json.loads(second.out)["created"] == []
-    assert len(json.loads(second.out)["same"]) == 7
+    assert len(json.loads(second.out)["same"]) == 8
 
 
 def test_what_differs_is_reported_with_the_command_to_run(podium, topics):
@@ -58,4 +59,4 @@ def test_what_differs_is_reported_with_the_command_to_run(podium, topics):
 def test_the_list_says_what_is_missing(podium, undeclared):
     ended = podium("topics", "ls", *undeclared.options)
     assert ended.code == 0
-    assert ended.out.count("missing") == 7
+    assert ended.out.count("missing") == 8

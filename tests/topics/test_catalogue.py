@@ -36,23 +36,27 @@ def test_topics_divided_by_shard_have_a_partition_a_shard(by_topic):
         "frames": 3,
         "partials": 7,
         "matches": 11,
+        "bases": 3,
         "subscriptions.dlq": 1,
         "events.dlq": 1,
     }
     assert [topic for topic, spec in by_topic.items() if spec.placed_by_key] == [
         "subscriptions",
         "frames",
+        "bases",
     ]
 
 
-def test_only_subscriptions_are_compacted(by_topic):
+def test_only_subscriptions_and_bases_are_compacted(by_topic):
     assert by_topic["subscriptions"].config == {
         "cleanup.policy": "compact",
         "min.compaction.lag.ms": "29",
         "delete.retention.ms": "31",
         "max.message.bytes": str(4 * MIB),
     }
-    others = [spec for topic, spec in by_topic.items() if topic != "subscriptions"]
+    assert by_topic["bases"].config["cleanup.policy"] == "compact"
+    compacted = ("subscriptions", "bases")
+    others = [spec for topic, spec in by_topic.items() if topic not in compacted]
     assert {spec.config["cleanup.policy"] for spec in others} == {"delete"}
 
 
@@ -64,6 +68,7 @@ def test_each_topic_keeps_records_as_long_as_it_was_told(by_topic):
         "frames": "19",
         "partials": "19",
         "matches": "17",
+        "bases": None,
         "subscriptions.dlq": "23",
         "events.dlq": "23",
     }

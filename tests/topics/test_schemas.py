@@ -86,6 +86,7 @@ def valid(file, value):
 
 def test_there_is_a_schema_for_each_record_that_others_write_or_read():
     assert sorted(all_schemas()) == [
+        "bases.json",
         "dead_letter_headers.json",
         "events.json",
         "matches.json",

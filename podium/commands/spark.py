@@ -1,0 +1,103 @@
+"""`podium spark`: the Spark jobs beside the fleet."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.terminal import BrokersOption, CollectionOption, ConfigOption, counted, note, say
+
+spark = typer.Typer(no_args_is_help=True, help="The Spark jobs beside the fleet.")
+
+MasterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="Where to run: local[*], spark://…, yarn, k8s://…. [spark.master]",
+        show_default=False,
+    ),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option("--http-port", help="Of /metrics; 0: any free one.", show_default=False),
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(spark, name="spark")
+
+
+@spark.command("sopt-bases")
+def sopt_bases(
+    collection: CollectionOption = "ads",
+    once: Annotated[
+        bool, typer.Option("--once", help="End when all that is there now is in a base.")
+    ] = False,
+    master: MasterOption = None,
+    config: ConfigOption = None,
+    brokers: BrokersOption = None,
+    http_port: PortOption = None,
+) -> None:
+    """Keep the collection's bases up to date: the optimal indexes that matchers swap in.
+
+    Goes on where it stopped. Without a checkpoint it starts from the beginning of the topic.
+    """
+    from configs import load_collection, load_settings
+    from spark_streaming.jobs import run_sopt_bases
+    from spark_streaming.running import log_to_stderr
+
+    flags = {"kafka.brokers": brokers, "spark.master": master, "http.port": http_port}
+    settings = load_settings(config, flags)
+    log_to_stderr()
+    declared = load_collection(collection, settings.collections)
+    run_sopt_bases(settings, declared, once, kafka_jars())
+
+
+@spark.command()
+def backfill(
+    collection: CollectionOption = "ads",
+    since: Annotated[
+        str | None,
+        typer.Option("--from", metavar="WHEN", help="First event. [the first there is]"),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--to", metavar="WHEN", help="Event to stop before. [the end, now]"),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="NAME", help="Topic for the matches.")
+    ] = None,
+    parquet: Annotated[
+        str | None, typer.Option("--parquet", metavar="DIR|URI", help="Folder for the matches.")
+    ] = None,
+    master: MasterOption = None,
+    config: ConfigOption = None,
+    brokers: BrokersOption = None,
+) -> None:
+    """Match old events against the subscriptions as they are now.
+
+    WHEN is a time such as 2025-03-01T12:00:00Z, or offsets by partition such as 0@1000,1@950.
+    A run that was stopped goes on when the same is asked again.
+    """
+    from configs import load_collection, load_settings
+    from spark_streaming.backfill import Asked
+    from spark_streaming.jobs import run_backfill
+    from spark_streaming.running import log_to_stderr
+
+    settings = load_settings(config, {"kafka.brokers": brokers, "spark.master": master})
+    log_to_stderr()
+    declared = load_collection(collection, settings.collections)
+    asked = Asked(since, until, topic, parquet)
+    events = run_backfill(settings, declared, asked, kafka_jars())
+    say(f"matched {counted(events, 'event')}")
+
+
+def kafka_jars() -> list[Path]:
+    """The jars by which Spark reads Kafka, fetched if they are absent."""
+    from podium.stack import tools
+    from podium.stack.jars import ensure_jars
+
+    tools.require("java")
+    folder = ensure_jars(lambda line: note(f"podium: {line}"))
+    return sorted((folder / "spark").glob("*.jar"))

@@ -1,0 +1,93 @@
+"""Around a query: its log, its metrics, how it is stopped, and what its failure means."""
+
+import logging
+import re
+import signal
+import sys
+import threading
+from typing import Protocol
+
+from prometheus_client import start_http_server
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from configs.settings import Http
+from spark_streaming.errors import JobError, OffsetsLost
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 0.2
+# In the driver's words, and in those of a task that finds its first offset gone.
+_DATA_LOSS = ("KAFKA_DATA_LOSS", "Some data may have been lost")
+# The last line of a Python traceback, or the reason that the Kafka source gives.
+_SAYS_WHY = re.compile(r"(Reason|[a-z_]+(\.[a-z_]+)*\.[A-Z]\w*): ")
+
+
+class Job(Protocol):
+    topic: str
+    checkpoint_path: str
+    failure: Exception | None
+
+
+def log_to_stderr() -> None:
+    format = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=format)
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+
+
+def stop_on_signals() -> threading.Event:
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    return stopping
+
+
+def stop_never() -> threading.Event:
+    return threading.Event()
+
+
+def serve_metrics(http: Http) -> None:
+    try:
+        server, _ = start_http_server(http.port, http.host)
+    except OSError as error:
+        raise JobError(
+            f"cannot serve on {http.host}:{http.port}: {error.strerror}", "choose another http.port"
+        ) from error
+    log.info("metrics on http://%s:%d/metrics", http.host, server.server_port)
+
+
+def await_query(query: StreamingQuery, job: Job, stopping: threading.Event) -> None:
+    """Until the query has ended, or `stopping` is set; an exception that says why it failed."""
+    while query.isActive:
+        if stopping.wait(_LOOK_S):
+            query.stop()
+    error = query.exception()
+    if error is not None and not stopping.is_set():
+        raise _clearer(error, job) from error
+
+
+def _clearer(error: StreamingQueryException, job: Job) -> Exception:
+    failure = job.failure or error
+    text = str(failure)
+    if any(sign in text for sign in _DATA_LOSS):
+        return OffsetsLost(
+            f"{job.topic} no longer has records that the job has not read: {_essence(text)}",
+            f"remove the checkpoint {job.checkpoint_path} and start the job again: it builds bases"
+            " from what is left; send again the subscriptions that are missing",
+        )
+    if isinstance(failure, JobError | ConnectionError):
+        return failure
+    return JobError(f"the query stopped: {_essence(text)}", "start the job again")
+
+
+def _essence(text: str) -> str:
+    """The line that says what happened, out of a traceback of Python, Java or both.
+
+    >>> _essence("Aborted\\nTraceback (most recent call last):\\n  File x\\nb.Failed: no room\\n")
+    'b.Failed: no room'
+    >>> _essence("Some data may have been lost;\\nReason: gone.\\n\\tat java")
+    'Reason: gone.'
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if _SAYS_WHY.match(line)]
+    return (said or lines)[-1 if said else 0]

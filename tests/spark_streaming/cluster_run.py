@@ -1,0 +1,50 @@
+"""Run as a process of its own: one run of a job on executors that are processes as well.
+
+Prints one line of JSON: where the executors have our packages from, and their process ids.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyspark
+
+from configs import load_collection, load_settings
+from podium.stack.jars import location
+from spark_streaming.jobs import BasesJob
+from spark_streaming.running import await_query, log_to_stderr, stop_never
+from spark_streaming.session import open_session
+
+
+def whereabouts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import indexes.intervals
+    import spark_streaming.sopt_bases
+
+    for _ in batches:
+        files = [indexes.intervals.__file__, spark_streaming.sopt_bases.__file__]
+        yield pa.RecordBatch.from_pydict({"files": [files], "parent": [os.getppid()]})
+
+
+def main(settings_path: str, collection_path: str) -> None:
+    log_to_stderr()
+    settings = load_settings(settings_path)
+    jars = sorted((location() / "spark").glob("*.jar"))
+    spark = open_session(settings.spark, "cluster test", jars)
+    frame = spark.range(0, 8, 1, 4).mapInArrow(whereabouts, "files array<string>, parent long")
+    rows = frame.collect()
+    job = BasesJob(spark, settings, load_collection(collection_path))
+    await_query(job.start(once=True), job, stop_never())
+    application = spark.sparkContext.applicationId
+    spark.stop()
+    # Where the executors had their folders: Spark puts them beside its own code.
+    shutil.rmtree(Path(pyspark.__file__).parent / "work" / application)
+    files = sorted({file for row in rows for file in row.files})
+    print(json.dumps({"files": files, "daemons": sorted({row.parent for row in rows})}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,161 @@
+"""Backfills against a real broker; every answer is the oracle's."""
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from spark_streaming.backfill import Asked
+from spark_streaming.errors import ForeignCheckpoint, JobError, UsageError
+from spark_streaming.jobs import BackfillJob
+from tests import oracle
+
+KINDS = [
+    pytest.param({"kind": "ranked"}, id="ranked"),
+    pytest.param({"kind": "ranked", "attributes": ["age", "visits"]}, id="ranked-two-attributes"),
+    pytest.param({"kind": "relaxed", "attributes": ["age", "visits"]}, id="relaxed"),
+]
+
+
+def send_events(stage, count, seed=1, **options):
+    chance = random.Random(seed)
+    for i in range(count):
+        names = [name for name in stage.collection.attributes if chance.random() < 0.9]
+        event = {name: chance.randrange(12) for name in names}
+        if names and chance.random() < 0.2:
+            event[names[0]] = {"value": chance.randrange(12), "weight": 0.5}
+        headers = [("podium-k", b"1")] if chance.random() < 0.2 else None
+        key = f"e{i}" if chance.random() < 0.8 else None
+        stage.send_event(key, {**event, "page": "/"}, headers=headers, **options)
+    stage.flush()
+
+
+def expected_records(stage, as_of, kept=lambda message: True):
+    """Key and document of every match record, by the event's record id."""
+    subscriptions = oracle.Collection(
+        stage.collection.kind, stage.collection.attributes, stage.records()
+    )
+    found = {}
+    for event in filter(kept, stage.read("events")):
+        try:
+            document = json.loads(event.value())
+        except ValueError:
+            continue
+        k = 1 if event.headers() else stage.collection.k
+        hits = subscriptions.top_k(document, k, as_of)
+        if hits or stage.collection.emit_empty:
+            place = f"{event.topic()}[{event.partition()}]@{event.offset()}"
+            matches = [{"id": name, "score": score} for name, score in hits]
+            found[place] = (event.key(), matches)
+    return found
+
+
+def last_offsets(stage):
+    return [partition[-1][0] if partition else -1 for partition in stage.records()]
+
+
+@pytest.mark.parametrize("declared", KINDS)
+def test_matches_are_those_of_the_fleet(spark, make_stage, declared):
+    empty = declared["kind"] == "relaxed"
+    stage = make_stage(k=4, emit_empty=empty, partitions={"events": 2}, **declared)
+    stage.send_random(1, count=150)
+    stage.send("x", b"nonsense")
+    send_events(stage, 40)
+    stage.send_event("bad", b"nonsense")
+    stage.flush()
+    asked = Asked(None, None, stage.topic("matches"), None)
+    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    assert job.run(most_events=25) == 41
+    as_of = last_offsets(stage)
+    token = ",".join(f"{shard}@{last}" for shard, last in enumerate(as_of)).encode()
+    expected = expected_records(stage, as_of)
+    written = stage.read("matches")
+    got = {}
+    for message in written:
+        document = json.loads(message.value())
+        got[document["event"]] = (message.key(), document["matches"])
+        assert message.headers() == [("podium-as-of", token)]
+    assert got == expected
+    assert len(written) == len(expected)
+    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == 0
+    assert not [name for name in stage.blobs() if name.endswith("state")]
+
+
+def test_a_run_goes_on_where_it_stopped_with_the_subscriptions_it_began_with(spark, make_stage):
+    stage = make_stage(partitions={"events": 1})
+    stage.send_random(1, count=60)
+    send_events(stage, 30)
+    expected = expected_records(stage, last_offsets(stage))
+    asked = Asked(None, None, None, str(stage.folder / "out"))
+    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    job.run(most_events=10)
+    assert rows(asked.parquet) == expected
+    (Path(job.path) / "done" / "1").unlink()
+    # Half a piece, as a killed writer leaves it, and subscriptions that came later.
+    piece = stage.folder / "out" / "piece=000001"
+    (piece / "_SUCCESS").unlink()
+    stage.send_random(9, count=60)
+    send_events(stage, 5)
+    again = BackfillJob(spark, stage.settings, stage.collection, asked)
+    assert again.run(most_events=999) == 10
+    assert rows(asked.parquet) == expected
+
+
+def rows(folder):
+    return {row["event"]: (row["key"], row["matches"]) for row in pq.read_table(folder).to_pylist()}
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "kept"),
+    [
+        pytest.param(
+            "2025-03-01T00:00:10Z",
+            "2025-03-01T00:00:20+00:00",
+            range(10, 20),
+            id="times",
+        ),
+        pytest.param("2025-03-01T00:00:25", None, range(25, 30), id="to-the-end"),
+        pytest.param("0@3", "0@7", range(3, 7), id="offsets"),
+        pytest.param(None, "0@2", range(2), id="from-the-beginning"),
+        pytest.param("2030-01-01T00:00:00", None, range(0), id="nothing"),
+    ],
+)
+def test_events_are_chosen_by_time_or_offset(spark, make_stage, since, until, kept):
+    stage = make_stage(shards=1, partitions={"events": 1}, emit_empty=True)
+    start_ms = 1_740_787_200_000  # 2025-03-01T00:00:00Z
+    for i in range(30):
+        stage.send_event(None, {"age": 1}, timestamp=start_ms + 1000 * i)
+    stage.flush()
+    asked = Asked(since, until, None, str(stage.folder / "out"))
+    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == len(kept)
+    if kept:
+        places = {f"{stage.topic('events')}[0]@{offset}" for offset in kept}
+        assert rows(asked.parquet).keys() == places
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "told"),
+    [
+        pytest.param(Asked(None, None, None, None), UsageError, "name one of them", id="nowhere"),
+        pytest.param(Asked(None, None, "t", "p"), UsageError, "name one of them", id="both"),
+        pytest.param(Asked(None, None, "no.such", None), JobError, "no.such does not", id="topic"),
+        pytest.param(Asked("soon", None, None, "p"), UsageError, "--from: got 'soon'", id="time"),
+        pytest.param(Asked(None, "9@1", None, "p"), UsageError, "--to: got partition 9", id="part"),
+        pytest.param(Asked(None, "x@1", None, "p"), UsageError, "--to: got 'x@1'", id="token"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(spark, make_stage, asked, error, told):
+    stage = make_stage()
+    with pytest.raises(error, match=told):
+        BackfillJob(spark, stage.settings, stage.collection, asked).run()
+
+
+def test_a_run_of_other_attributes_is_not_gone_on_with(spark, make_stage):
+    stage = make_stage()
+    asked = Asked(None, None, None, str(stage.folder / "out"))
+    BackfillJob(spark, stage.settings, stage.collection, asked).run()
+    changed = stage.collection.model_copy(update={"attributes": ("height",)})
+    with pytest.raises(ForeignCheckpoint, match="attributes: got"):
+        BackfillJob(spark, stage.settings, changed, asked).run()

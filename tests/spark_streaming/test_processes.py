@@ -1,0 +1,143 @@
+"""The job as people start it: a process of its own, killed, on a cluster, by spark-submit."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from podium.stack import ports
+from tests.spark_streaming.stage import QUICK_JAVA
+
+ROOT = Path(__file__).parent.parent.parent
+PATIENCE_S = 150
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a command to its end in an empty folder; what it printed, or a failure that shows it."""
+
+    def run(*command: object) -> str:
+        ended = subprocess.run(
+            [*map(str, command)],
+            cwd=tmp_path,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr[-4000:]
+        return ended.stdout
+
+    return run
+
+
+def _environment():
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PODIUM_")}
+    # spark-submit looks for PySpark with the first Python that it finds.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**ours, **QUICK_JAVA, "PYTHONPATH": str(ROOT), "PATH": path}
+
+
+def _command(stage):
+    told = ("--collection", stage.collection_path, "--config", stage.settings_path)
+    return [sys.executable, "-m", "podium", "spark", "sopt-bases", "--once", *map(str, told)]
+
+
+def test_a_driver_killed_in_the_middle_of_a_batch_loses_nothing(spark, make_stage, tmp_path):
+    stage = make_stage(shards=6)
+    stage.configure(master="local[1]")  # one shard after the other, so that there is a middle
+    stage.send_random(1, count=3000, keys=2000)
+    with (tmp_path / "killed.log").open("w") as log:
+        driver = subprocess.Popen(
+            _command(stage), cwd=tmp_path, env=_environment(), stderr=log, start_new_session=True
+        )
+        try:
+            _wait_for(lambda: stage.blobs(), driver)
+        finally:
+            os.killpg(driver.pid, signal.SIGKILL)  # the driver, its JVM and the tasks' Pythons
+            driver.wait()
+    assert 0 < len({name.split("/")[0] for name in stage.blobs()}) < 6
+    assert not stage.read("bases")
+    assert (stage.checkpoint / "offsets" / "0").exists()
+    assert not (stage.checkpoint / "commits" / "0").exists()
+
+    stage.send_random(2, count=500, keys=2000)
+    stage.run(spark)
+    stage.check_bases()
+    killed = {name: data for name, data in stage.blobs().items() if "/." not in name}
+    shutil.rmtree(stage.folder / "bases")
+    shutil.rmtree(stage.folder / "checkpoints")
+    stage.run(spark)
+    unharmed = stage.blobs()
+    assert len(unharmed) == 12
+    assert {name: killed[name] for name in unharmed} == unharmed
+
+
+def test_a_running_job_serves_its_metrics_and_ends_when_it_is_told_to(make_stage, tmp_path):
+    stage = make_stage(shards=1)
+    stage.configure(master="local[1]", trigger_s=0.1, least_changes=1)
+    stage.send_random(1, count=20)
+    (port,) = ports.choose(1)
+    command = [part for part in _command(stage) if part != "--once"]
+    with (tmp_path / "job.log").open("w") as log:
+        job = subprocess.Popen(
+            [*command, "--http-port", str(port)],
+            cwd=tmp_path,
+            env=_environment(),
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        _wait_for(lambda: stage.read("bases"), job)
+        age = f'podium_spark_base_age_seconds{{collection="{stage.name}",shard="0"}}'
+        _wait_for(lambda: age in _metrics(port), job)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(PATIENCE_S) == 0, (tmp_path / "job.log").read_text()[-4000:]
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+    stage.check_bases()
+
+
+def _metrics(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        return answer.read().decode()
+
+
+def _wait_for(condition, process):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert process.poll() is None, "the process ended by itself"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def test_executors_of_a_cluster_get_our_packages(make_stage, run):
+    stage = make_stage()
+    stage.configure(master="local-cluster[2,1,1024]")
+    stage.send_random(1, count=100)
+    script = Path(__file__).with_name("cluster_run.py")
+    told = json.loads(run(sys.executable, script, stage.settings_path, stage.collection_path))
+    assert len(told["daemons"]) == 2
+    assert len(told["files"]) >= 2
+    assert all("podium.zip" in file for file in told["files"])
+    stage.check_bases()
+
+
+def test_spark_submit_runs_the_same_job(make_stage, run, jars):
+    stage = make_stage(shards=1)
+    stage.send_random(1, count=30)
+    submit = Path(sys.executable).with_name("spark-submit")
+    options = ["--master", "local[2]", "--jars", ",".join(map(str, jars))]
+    told = ["--collection", stage.collection_path, "--config", stage.settings_path, "--once"]
+    run(submit, *options, ROOT / "spark_streaming" / "jobs.py", "sopt-bases", *told)
+    stage.check_bases()

@@ -1,0 +1,179 @@
+"""Where bases lie: in Redis, or under a folder of a file system, chosen by the address.
+
+    redis://host:6379/0     `podium:base:<name>` is "<chunks> <bytes>", and `podium:base:<name>:<i>`
+                            are the chunks; the first is written last
+    file:///data/bases      `<folder>/<name>`, written under another name and then renamed;
+                            also hdfs:// and whatever else pyarrow has a file system for
+
+A name is written by one job only, with the same bytes every time, so that writing it once more does
+no harm.
+"""
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+from redis import Redis, RedisError
+
+CHUNK_BYTES = 4 * 1024 * 1024
+PREFIX = "podium:base:"
+TIMEOUT_S = 30.0
+
+Parts = Sequence[bytes | memoryview]
+
+
+class NotStored(LookupError):
+    """The store does not have all of a blob: it was dropped, evicted or never written."""
+
+
+class StoreFailed(ConnectionError):
+    """The store cannot be reached or refuses; the text has its reason."""
+
+
+class BaseStore(ABC):
+    @staticmethod
+    def open(uri: str, timeout_s: float = TIMEOUT_S) -> "BaseStore":
+        """`uri` may hold a password: no message repeats it."""
+        scheme = urlsplit(uri).scheme
+        if scheme in ("redis", "rediss", "unix"):
+            return RedisStore(uri, timeout_s)
+        try:
+            system, folder = fs.FileSystem.from_uri(uri)
+        except (ValueError, OSError) as error:
+            got = f"got a {scheme} address" if scheme else "got no scheme"
+            expected = "expected redis://…, file:///… or another that pyarrow opens"
+            raise StoreFailed(f"base store: {got}, {expected} ({error})") from error
+        return FileStore(system, folder)
+
+    @abstractmethod
+    def put(self, name: str, parts: Parts) -> None:
+        """Store a blob given in parts; it is there as a whole or not at all."""
+
+    @abstractmethod
+    def get(self, name: str) -> bytes:
+        """The blob, or `NotStored`."""
+
+    @abstractmethod
+    def drop(self, name: str) -> None:
+        """Forget a blob, if it is there."""
+
+
+class RedisStore(BaseStore):
+    def __init__(self, uri: str, timeout_s: float) -> None:
+        self._redis = Redis.from_url(
+            uri, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
+        )
+
+    def put(self, name: str, parts: Parts) -> None:
+        key, count, size = PREFIX + name, 0, 0
+        try:
+            for count, chunk in enumerate(chunks(parts), start=1):
+                self._redis.set(f"{key}:{count - 1}", chunk)
+                size += len(chunk)
+            self._redis.set(key, f"{count} {size}")
+        except RedisError as error:
+            raise StoreFailed(f"{name} was not written to Redis: {error}") from error
+
+    def get(self, name: str) -> bytes:
+        key = PREFIX + name
+        try:
+            count, size = self._extent(name)
+            found: list[Any] = [self._redis.get(f"{key}:{i}") for i in range(count)]
+        except RedisError as error:
+            raise StoreFailed(f"{name} was not read from Redis: {error}") from error
+        data = b"".join(chunk for chunk in found if chunk is not None)
+        if None in found or len(data) != size:
+            raise NotStored(f"{name}: Redis has {len(data)} of its {size} bytes")
+        return data
+
+    def drop(self, name: str) -> None:
+        key = PREFIX + name
+        try:
+            count, _ = self._extent(name)
+            self._redis.delete(key, *(f"{key}:{i}" for i in range(count)))
+        except NotStored:
+            return
+        except RedisError as error:
+            raise StoreFailed(f"{name} was not dropped from Redis: {error}") from error
+
+    def _extent(self, name: str) -> tuple[int, int]:
+        """How many chunks a blob has, and how many bytes."""
+        told = self._redis.get(PREFIX + name)
+        if told is None:
+            raise NotStored(f"{name} is not in Redis")
+        count, size = told.split()
+        return int(count), int(size)
+
+
+class FileStore(BaseStore):
+    def __init__(self, system: fs.FileSystem, folder: str) -> None:
+        self._system, self._folder = system, folder.rstrip("/")
+
+    def put(self, name: str, parts: Parts) -> None:
+        path = f"{self._folder}/{name}"
+        parent, _, last = path.rpartition("/")
+        unfinished = f"{parent}/.{last}.{uuid.uuid4().hex}"
+        try:
+            self._system.create_dir(parent, recursive=True)
+            with self._system.open_output_stream(unfinished) as out:
+                for part in parts:
+                    out.write(part)
+            self._rename(unfinished, path)
+        except OSError as error:
+            raise StoreFailed(f"{path} was not written: {error}") from error
+
+    def _rename(self, source: str, target: str) -> None:
+        try:
+            self._system.move(source, target)
+        except OSError:
+            # Not every file system renames over a file that is there; it has the same bytes.
+            if self._system.get_file_info(target).type == fs.FileType.NotFound:
+                raise
+            self._system.delete_file(target)
+            self._system.move(source, target)
+
+    def get(self, name: str) -> bytes:
+        path = f"{self._folder}/{name}"
+        try:
+            with self._system.open_input_file(path) as file:
+                data: bytes = file.read()
+        except FileNotFoundError:
+            raise NotStored(f"{path} is not there") from None
+        except OSError as error:
+            raise StoreFailed(f"{path} was not read: {error}") from error
+        return data
+
+    def drop(self, name: str) -> None:
+        path = f"{self._folder}/{name}"
+        try:
+            self._system.delete_file(path)
+            self._remove_if_done(path.rpartition("/")[0])
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise StoreFailed(f"{path} was not dropped: {error}") from error
+
+    def _remove_if_done(self, folder: str) -> None:
+        """Remove a folder in which nothing is left but what a killed writer had not finished."""
+        left = self._system.get_file_info(fs.FileSelector(folder))
+        if all(file.base_name.startswith(".") for file in left):
+            self._system.delete_dir(folder)
+
+
+def chunks(parts: Parts, most: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """The parts joined and cut anew, `most` bytes each but the last."""
+    gathered = bytearray()
+    for part in parts:
+        view = memoryview(part).cast("B")
+        while len(view):
+            taken = most - len(gathered)
+            gathered += view[:taken]
+            view = view[taken:]
+            if len(gathered) == most:
+                yield bytes(gathered)
+                gathered.clear()
+    if gathered:
+        yield bytes(gathered)
