@@ -23,6 +23,7 @@ from workers.changes import Changes, read_changes
 from workers.context import Context
 from workers.outbox import Outbox
 from workers.progress import RestoreProgress
+from workers.renewer import Renewer
 from workers.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 
@@ -33,8 +34,6 @@ _COMMIT_EVERY_S = 1.0
 # Applied in one go while frames wait; small, so that they do not wait long.
 _LIVE_BATCH = 1000
 _RENEWAL_CHECK_S = 0.5
-# Batches of changes that a new index may still miss when it takes over, which frames wait for.
-_MOST_BEHIND = 2
 
 
 class ShardGone(Exception):
@@ -58,6 +57,8 @@ class SubscriptionFeed(Service):
         self._settled = 0  # up to here in truth
         self._committed_at = time.monotonic()
         self._keeper = SnapshotKeeper(context, shard)
+        self._renewer = Renewer(context, shard)
+        self._topic_id = ""  # of the topic that is read
         self._written: asyncio.Future = asyncio.get_running_loop().create_future()
         self._written.set_result(None)
         # One thread: a confluent consumer is read by one thread at a time.
@@ -100,6 +101,7 @@ class SubscriptionFeed(Service):
 
     async def on_shutdown(self) -> None:
         self._keeper.close()
+        self._renewer.close()
 
     @Service.task
     async def _follow(self) -> None:
@@ -143,19 +145,11 @@ class SubscriptionFeed(Service):
         return loop.run_in_executor(None, self._keeper.write, snapshot)
 
     @Service.task
-    async def _renew_when_worn(self) -> None:
-        """Rebuild the index beside the one that answers, whenever that pays."""
-        loop = asyncio.get_running_loop()
+    async def _keep_quick(self) -> None:
         while not self.should_stop:
             await self.sleep(_RENEWAL_CHECK_S)
-            if not (self.restored.is_set() and self.shard.is_worn):
-                continue
-            renewal = self.shard.begin_renewal()
-            await loop.run_in_executor(None, renewal.rebuild)
-            while renewal.behind > _MOST_BEHIND:
-                await loop.run_in_executor(None, renewal.catch_up)
-            self.shard.end_renewal()
-            metrics.RENEWALS.labels(*self._labels).inc()
+            if self.restored.is_set():
+                await self._renewer.step(self._topic_id)
 
     def _open(self) -> Consumer:
         consumer = self._context.consumer("feed", {"enable.partition.eof": True})
@@ -163,13 +157,13 @@ class SubscriptionFeed(Service):
             try:
                 (committed,) = consumer.committed([self._place], timeout=5)
                 _, self._end = consumer.get_watermark_offsets(self._place, timeout=5)
-                topic_id = self._context.topic_id(self._place.topic)
+                self._topic_id = self._context.topic_id(self._place.topic)
             except KafkaException as error:
                 log.warning("shard %d: %s; trying again", self.shard.number, error.args[0].str())
                 time.sleep(1.0)
             else:
                 self._letters_written = max(0, committed.offset)
-                self._keeper.restore(topic_id, self._end)
+                self._keeper.restore(self._topic_id, self._end)
                 break
         self._progress = RestoreProgress(self.shard, self._end)
         start = TopicPartition(self._place.topic, self._place.partition, self.shard.next_offset)

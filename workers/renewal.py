@@ -42,7 +42,7 @@ def folded(changes: Sequence[IndexChange]) -> IndexChange:
 
 
 class Renewal:
-    """`rebuild` and `catch_up` may run in another thread than `note`."""
+    """The new index is built, and catches up, in another thread than the one that calls `note`."""
 
     def __init__(self, index: LiveMatcher) -> None:
         self.index = index
@@ -55,9 +55,6 @@ class Renewal:
     def behind(self) -> int:
         """How many batches of changes the new index still misses."""
         return len(self._missed)
-
-    def rebuild(self) -> None:
-        self.index.rebase()
 
     def catch_up(self) -> None:
         for _ in range(len(self._missed)):

@@ -23,6 +23,7 @@ class Shard:
     def __init__(self, number: int, contract: SubscriptionContract, index: ShardIndex) -> None:
         self.number, self.contract = number, contract
         self.next_offset = 0  # everything below is applied
+        self.base_offset = 0  # everything below is in the base of the index, where it has one
         self._index = index
         self._keys = KeyTable()
         self._renewal: Renewal | None = None
@@ -110,8 +111,14 @@ class Shard:
         """
         self._work_off()
         self._backlog = None
-        if isinstance(self._index, LiveMatcher):
+        if isinstance(self._index, LiveMatcher) and self._index.is_worn:
             self._index.rebase()
+            self.base_offset = self.next_offset
+
+    @property
+    def has_base(self) -> bool:
+        """Whether its index can take a new base."""
+        return isinstance(self._index, LiveMatcher)
 
     @property
     def is_worn(self) -> bool:
@@ -125,8 +132,9 @@ class Shard:
         self._renewal = Renewal(self._index.fork())
         return self._renewal
 
-    def end_renewal(self) -> None:
+    def end_renewal(self, base_offset: int) -> None:
         """Answer from the new index, once it has caught up."""
         assert self._renewal is not None
         self._renewal.catch_up()
         self._index, self._renewal = self._renewal.index, None
+        self.base_offset = base_offset

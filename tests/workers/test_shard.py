@@ -247,11 +247,11 @@ def renew(shard, step, renewal):
     elif renewal is None:
         return shard.begin_renewal() if step == "begin" else None
     elif step == "rebuild":
-        renewal.rebuild()
+        renewal.index.rebase()
     elif step == "catch up":
         renewal.catch_up()
     elif step == "end":
-        shard.end_renewal()
+        shard.end_renewal(shard.next_offset)
         return None
     return renewal
 

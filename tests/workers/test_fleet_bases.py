@@ -1,0 +1,174 @@
+"""Bases that are built elsewhere and swapped in while the fleet answers."""
+
+import random
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer, TopicCollection
+from confluent_kafka.admin import AdminClient
+
+from spark_streaming.shard_state import ShardFold, ShardState
+from spark_streaming.sopt_bases import trees_of
+from tests.workers.conftest import MakeFleet
+from tests.workers.fleet import Fleet
+from tests.workers.steps import random_steps
+from tests.workers.stream import streaming
+from tests.workers.traffic import eventually
+from topics.base_store import BaseStore
+from topics.bases import VERSION, Base, BaseName, StoredBlob, TreeBlob, encode_record, encode_tree
+from topics.subscriptions import contract_for
+
+SHARDS = (0, 1)
+
+
+@pytest.fixture(scope="module")
+def whole_fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]:
+    declared = {"kind": "ranked", "attributes": ["age"]}
+    fleet = make_fleet("bases", broker, redis_url, collection=declared)
+    fleet.start_all()
+    yield fleet
+    fleet.stop()
+
+
+@pytest.fixture
+def fleet(whole_fleet: Fleet) -> Iterator[Fleet]:
+    yield whole_fleet
+    whole_fleet.check_all()
+    whole_fleet.clear()
+    whole_fleet.check_that_none_has_died()
+
+
+class Job:
+    """Does by hand what the Spark job does, with its code."""
+
+    def __init__(self, fleet: Fleet, redis_url: str) -> None:
+        self.fleet, self.topic = fleet, fleet.topic("subscriptions")
+        self.store = BaseStore.open(redis_url)
+        admin = AdminClient({"bootstrap.servers": fleet.brokers})
+        described = admin.describe_topics(TopicCollection([self.topic]))[self.topic].result()
+        self.topic_id = str(described.topic_id)
+        self._producer = Producer({"bootstrap.servers": fleet.brokers})
+
+    def build(self, shard: int, next_offset: int) -> Base:
+        """A base of the records below an offset, stored but not announced."""
+        state = self._state(shard, next_offset)
+        name = BaseName(self.topic, self.topic_id, shard, next_offset)
+        (tree,) = trees_of("ranked", ("age",), state)
+        parts = encode_tree(name, "age", tree._asdict())
+        self.store.put(name.tree(0), parts)
+        blob = StoredBlob.of(name.tree(0), parts)
+        return Base(
+            VERSION,
+            "ranked",
+            self.topic,
+            self.topic_id,
+            shard,
+            next_offset,
+            len(state.ids),
+            "redis",
+            [TreeBlob(blob.name, blob.size, blob.crc32, attribute="age")],
+            blob,
+        )
+
+    def _state(self, shard: int, next_offset: int) -> ShardState:
+        contract = contract_for("ranked", ["age"])
+        records = [r for r in self.fleet.records[shard] if r[0] < next_offset]
+        fold = ShardFold(contract, shard, len(SHARDS))
+        offsets = np.array([offset for offset, _, _ in records], np.int64)
+        keys = pa.array([key for _, key, _ in records], pa.binary())
+        fold.add(keys, pa.array([value for _, _, value in records], pa.binary()), offsets)
+        return fold.onto(ShardState.empty(contract))
+
+    def announce(self, base: Base) -> None:
+        key = str(base.shard).encode()
+        self._producer.produce(self.fleet.topic("bases"), encode_record(base), key, base.shard)
+        self._producer.flush()
+
+
+@pytest.fixture
+def job(fleet: Fleet, redis_url: str) -> Job:
+    return Job(fleet, redis_url)
+
+
+def ended(fleet: Fleet, result: str) -> float:
+    return fleet.metric("matcher", "podium_bases_total", result=result)
+
+
+def test_bases_of_any_age_are_swapped_in_under_load(fleet: Fleet, job: Job):
+    random_ = random.Random(1)
+    before = ended(fleet, "taken")
+    with streaming(fleet, seed=1) as stream:
+        for round_ in range(6):
+            random_steps(fleet, seed=round_, steps=60)
+            fleet.deliver()
+            fleet.judge()  # reads what is in the topic
+            for shard in SHARDS:
+                end = fleet.records[shard][-1][0] + 1
+                job.announce(job.build(shard, end - random_.randint(0, 10)))
+            stream.wait_answers(50)
+    eventually(lambda: ended(fleet, "taken") >= before + 4, fleet.diagnosis, 30)
+
+
+def test_a_base_without_all_subscriptions_of_its_offsets_loses_none(fleet: Fleet, job: Job):
+    """What a job has missed stays in the delta, and what it made up is not answered."""
+    for number in range(50):
+        fleet.subscribe(f"ad-{number}", {"age": [number, number + 5]}, number % 7)
+    fleet.deliver()
+    fleet.judge()
+    taken = ended(fleet, "taken")
+    for shard in SHARDS:
+        end = fleet.records[shard][-1][0] + 1
+        kept = fleet.records[shard]
+        fleet.records[shard] = kept[:-10]  # as the job sees it
+        job.announce(job.build(shard, end))
+        fleet.records[shard] = kept
+    eventually(lambda: ended(fleet, "taken") == taken + 2, fleet.diagnosis, 30)
+    token = fleet.token()
+    for age in range(60):
+        fleet.publish({"age": age}, k=20, after=token)
+
+
+def corrupt(job: Job, base: Base) -> Base:
+    data = bytearray(job.store.get(base.trees[0].name))
+    data[-1] ^= 1
+    job.store.put(base.trees[0].name, [bytes(data)])
+    return base
+
+
+def lose(job: Job, base: Base) -> Base:
+    job.store.drop(base.trees[0].name)
+    return base
+
+
+def of_another_version(job: Job, base: Base) -> Base:
+    return msgspec.structs.replace(base, version=VERSION + 1)
+
+
+def of_another_topic(job: Job, base: Base) -> Base:
+    return msgspec.structs.replace(base, topic_id="another")
+
+
+@pytest.mark.parametrize(
+    ("hurt", "result"),
+    [
+        (corrupt, "corrupt"),
+        (lose, "missing"),
+        (of_another_version, "foreign"),
+        (of_another_topic, "foreign"),
+    ],
+    ids=["corrupt", "lost", "newer", "foreign"],
+)
+def test_a_base_that_is_not_right_is_refused_and_the_worker_goes_on(fleet, job, hurt, result):
+    refused, taken = ended(fleet, result), ended(fleet, "taken")
+    for number in range(30):
+        fleet.subscribe(f"ad-{number}", {"age": [number, number + 5]}, number % 7)
+    fleet.deliver()
+    fleet.judge()
+    end = fleet.records[0][-1][0] + 1
+    job.announce(hurt(job, job.build(0, end)))
+    eventually(lambda: ended(fleet, result) > refused, fleet.diagnosis, 30)
+    assert ended(fleet, "taken") == taken
+    assert fleet.ask({"age": 10}, k=1)

@@ -1,0 +1,99 @@
+"""Four shards on one, two and three matchers: each moves with its index, feed and snapshots."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.workers.conftest import MakeFleet
+from tests.workers.fleet import Fleet
+from tests.workers.stream import streaming
+from tests.workers.traffic import eventually
+
+SHARDS = 4
+MATCHERS = ("matcher", "matcher-2", "matcher-3")
+
+
+@pytest.fixture(scope="module")
+def fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]:
+    fleet = make_fleet(
+        "scaling",
+        broker,
+        redis_url,
+        collection={"shards": SHARDS},
+        settings={"snapshots": {"every_s": 0.5, "least_changes": 1}},
+    )
+    fleet.patience_s = 90.0
+    fleet.start_all()
+    yield fleet
+    fleet.stop()
+
+
+def held(fleet: Fleet, matcher: str) -> int:
+    """How many shards the matcher holds, as its log tells."""
+    log = fleet.log(matcher).rpartition(" start ---")[2]
+    return log.count(": ours") - log.count(": gone")
+
+
+def wait_shared(fleet: Fleet, *matchers: str) -> None:
+    """All shards are held, each by one of these, and none of these holds more than its share.
+
+    Faust leaves shards where they are as long as nobody has more than that: a third matcher may
+    stand by while the first two have two shards each.
+    """
+
+    def shared() -> bool:
+        counts = [held(fleet, matcher) for matcher in matchers]
+        return sum(counts) == SHARDS and max(counts) <= -(-SHARDS // len(matchers))
+
+    eventually(shared, fleet.diagnosis, 60)
+
+
+def test_shards_spread_over_three_matchers_and_come_back_to_one_under_load(fleet: Fleet):
+    with streaming(fleet, seed=1) as stream:
+        stream.wait_answers(100)
+        fleet.start("matcher-2")
+        fleet.wait_ready("matcher-2")
+        wait_shared(fleet, *MATCHERS[:2])
+        stream.wait_answers(100)
+        fleet.start("matcher-3")
+        fleet.wait_ready("matcher-3")
+        wait_shared(fleet, *MATCHERS)
+        stream.wait_answers(100)
+        for matcher in MATCHERS[1:]:
+            assert fleet.terminate(matcher)[0] == 0
+            stream.wait_answers(100)
+        wait_shared(fleet, "matcher")
+    # A feed that is still reading when its shard moves may write a dead letter that the next one
+    # writes as well; answers are not repeated.
+    fleet.check_all(letters_repeat=True)
+    fleet.check_that_none_has_died()
+
+
+def test_a_shard_that_moves_is_taken_over_from_its_snapshot(fleet: Fleet):
+    def from_snapshots() -> float:
+        return fleet.metric("matcher-2", "podium_restores_total", start="snapshot")
+
+    with streaming(fleet, seed=2) as stream:
+        stream.wait_answers(100)
+        fleet.start("matcher-2")
+        eventually(lambda: from_snapshots() >= SHARDS / 2, fleet.diagnosis, 60)
+        stream.wait_answers(100)
+        fleet.terminate("matcher-2")
+    fleet.check_all(letters_repeat=True)
+
+
+def test_the_shards_of_a_killed_matcher_are_taken_over_by_the_others(fleet: Fleet):
+    with streaming(fleet, seed=3) as stream:
+        fleet.start(*MATCHERS[1:])
+        fleet.wait_ready(*MATCHERS[1:])
+        wait_shared(fleet, *MATCHERS)
+        stream.wait_answers(100)
+        fleet.kill("matcher-2", restart=False)
+        wait_shared(fleet, "matcher", "matcher-3")
+        stream.wait_answers(100)
+        fleet.revive("matcher-2")
+        fleet.wait_ready("matcher-2")
+        stream.wait_answers(100)
+        for matcher in MATCHERS[1:]:
+            fleet.terminate(matcher)
+    fleet.check_all(repeats=True)

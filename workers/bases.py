@@ -1,0 +1,101 @@
+"""The bases that the Spark job announces for one shard: which is the newest, and what is in it.
+
+Every method may block; the feed calls them from a thread.
+"""
+
+import logging
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from indexes.intervals import SOPTArrays, SOPTRTree
+from topics.array_blob import BlobError
+from topics.bad_record import BadRecord
+from topics.base_store import BaseStore, NotStored, StoreFailed
+from topics.bases import Base, BaseName, decode_record, decode_tree
+from workers import metrics
+from workers.context import Context
+
+log = logging.getLogger(__name__)
+
+
+class BaseFollower:
+    """Follows `bases` for the one attribute of a ranked collection."""
+
+    def __init__(self, context: Context, shard: int) -> None:
+        self._context, self._shard = context, shard
+        self._labels = (context.collection.name, str(shard))
+        self._place = TopicPartition(context.names.topic("bases"), shard, OFFSET_BEGINNING)
+        self._consumer: Consumer | None = None
+        self._newest: Base | None = None  # not taken yet
+
+    def poll(self, topic_id: str, wanted: range) -> Base | None:
+        """The newest base of this topic, if the offset that it ends at is wanted."""
+        if self._consumer is None:
+            self._consumer = self._context.consumer("bases")
+            self._consumer.assign([self._place])
+        for message in self._consumer.consume(100, 0):
+            error = message.error()
+            if error is not None:
+                # Without the topic there is no job, and so nothing to follow.
+                if error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    log.warning("shard %d: bases: %s", self._shard, error.str())
+            elif message.value() is not None:
+                self._note(message.value(), topic_id)
+        base = self._newest
+        return base if base is not None and base.next_offset in wanted else None
+
+    def _note(self, value: bytes, topic_id: str) -> None:
+        collection = self._context.collection
+        try:
+            base = decode_record(value)
+            if (base.topic_id, base.kind, base.shard) != (topic_id, collection.kind, self._shard):
+                raise BadRecord("topic_id", f"got {base.topic_id}, expected {topic_id}")
+            if [tree.attribute for tree in base.trees] != list(collection.attributes):
+                got = [tree.attribute for tree in base.trees]
+                raise BadRecord("trees", f"got {got}, expected {list(collection.attributes)}")
+        except BadRecord as bad:
+            self._refuse("foreign", str(bad))
+        else:
+            self._newest = base
+
+    def load(self, base: Base) -> SOPTRTree | None:
+        """Its tree, every byte verified; None, with a warning, if it cannot be had."""
+        settings = self._context.settings
+        name = BaseName(base.topic, base.topic_id, base.shard, base.next_offset)
+        uri = settings.spark.bases or settings.redis.url
+        try:
+            store = BaseStore.open(uri.get_secret_value())
+            (tree,) = base.trees
+            data = store.get(tree.name)
+            tree.verify(data)
+            arrays = decode_tree(name, tree.attribute, data)
+            loaded = SOPTRTree.from_arrays(SOPTArrays(**arrays))
+        except StoreFailed as failed:  # it may be there the next time
+            self._refuse("unreachable", str(failed))
+            return None
+        except (NotStored, BlobError, KeyError, ValueError) as error:
+            self._newest = None
+            reason = error.reason if isinstance(error, BlobError) else "missing"
+            self._refuse(reason, str(error))
+            return None
+        return loaded
+
+    def taken(self, base: Base) -> None:
+        if self._newest == base:
+            self._newest = None
+        metrics.BASES.labels(*self._labels, "taken").inc()
+        metrics.BASE_OFFSET.labels(*self._labels).set(base.next_offset)
+        log.info(
+            "shard %d: base up to offset %d taken, %d subscriptions",
+            self._shard,
+            base.next_offset,
+            base.subscriptions,
+        )
+
+    def _refuse(self, reason: str, why: str) -> None:
+        metrics.BASES.labels(*self._labels, reason).inc()
+        log.warning("shard %d: base not taken (%s): %s", self._shard, reason, why)
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
