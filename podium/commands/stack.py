@@ -210,7 +210,7 @@ def down(folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> 
 
 
 def status(folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:
-    """Show each process of the stack with its port, uptime and memory, and the groups' lag.
+    """Show each process of the stack with its port, uptime and memory, the groups' lag, the bases.
 
     Exits 1 if a process is dead, 3 if no stack runs in the folder.
     """

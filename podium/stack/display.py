@@ -75,6 +75,11 @@ def show_report(report: Report) -> None:
     Console(highlight=False).print(table)
     for group, lag in report.lag.items():
         say(f"lag of {group}: {'nothing committed yet' if lag is None else f'{lag:,}'}")
+    for base in report.bases:
+        say(
+            f"base of {base.collection}, shard {base.shard}: {base.subscriptions:,} subscriptions,"
+            f" {base.behind:,} records behind, {duration(base.age_s)} old"
+        )
     for row in report.processes:
         if row.state == "dead":
             note(f"podium: {row.name} is dead; read {row.log}")

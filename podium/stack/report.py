@@ -8,6 +8,7 @@ import psutil
 from confluent_kafka import KafkaException
 
 from podium.stack import fleet, ports
+from podium.stack.bases import BaseRow, newest_bases
 from podium.stack.folder import ProcessRecord, Record, StackFolder
 from podium.stack.lag import group_lag
 
@@ -31,6 +32,7 @@ class Report:
     supervisor_pid: int
     processes: list[Row] = field(default_factory=list)
     lag: dict[str, int | None] = field(default_factory=dict)  # by group; None: nothing committed
+    bases: list[BaseRow] = field(default_factory=list)
 
     @property
     def healthy(self) -> bool:
@@ -52,6 +54,7 @@ def examine(folder: StackFolder) -> Report | None:
         supervisor_pid=record.supervisor_pid,
         processes=rows,
         lag=_lag(record),
+        bases=_bases(record),
     )
 
 
@@ -90,10 +93,32 @@ def _lag(record: Record) -> dict[str, int | None]:
         if process.kind == "worker" and "role" in process.labels
         for group in fleet.group_names(process.labels)
     ]
-    if not groups or not ports.answers(record.ports["kafka"]):
+    brokers = _brokers(record)
+    if not groups or brokers is None:
         return {}
-    brokers = {"bootstrap.servers": f"{ports.HOST}:{record.ports['kafka']}"}
     return {group: _total(brokers, group) for group in dict.fromkeys(groups)}
+
+
+def _bases(record: Record) -> list[BaseRow]:
+    brokers = _brokers(record)
+    served = {
+        (process.labels["prefix"], process.labels["collection"])
+        for process in record.processes
+        if process.kind == "worker" and "role" in process.labels
+    }
+    if brokers is None:
+        return []
+    try:
+        return [row for one in sorted(served) for row in newest_bases(brokers, *one)]
+    except KafkaException:  # a broker on its way down; its row says so
+        return []
+
+
+def _brokers(record: Record) -> dict[str, str] | None:
+    """How to reach the stack's broker; None if nobody answers there."""
+    if not ports.answers(record.ports["kafka"]):
+        return None
+    return {"bootstrap.servers": f"{ports.HOST}:{record.ports['kafka']}"}
 
 
 def _total(brokers: dict[str, str], group: str) -> int | None:
