@@ -7,7 +7,7 @@ its path by a heap of the next interval of each that meets it, found by a linear
 node's list, which is what makes this index slow where lists are long.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -52,12 +52,6 @@ class ScoredIntervalTree(ScoredIndex):
         super().__init__(rows, branching)
         self._branching = branching
         self._tree = _grow(rows)
-
-    def __len__(self) -> int:
-        return len(self._tree.ids)
-
-    def _columns(self) -> Iterable[np.ndarray]:
-        return self._tree
 
     def _scan(self, value: float) -> Iterator[Hit]:
         t, heap = self._tree, new_heap(len(self._tree.center))

@@ -5,7 +5,7 @@ Compact and simple, but nodes hold intervals from anywhere, so their extents hav
 may enter every node without finding anything.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -27,12 +27,6 @@ class ScoredRTree(ScoredIndex):
     def __init__(self, rows: ScoredRows, branching: int) -> None:
         super().__init__(rows, branching)
         self._tree = pack(rows, branching)
-
-    def __len__(self) -> int:
-        return len(self._tree.ids)
-
-    def _columns(self) -> Iterable[np.ndarray]:
-        return self._tree
 
     def _scan(self, value: float) -> Iterator[Hit]:
         return scan_packed(self._tree, value, self._visited)

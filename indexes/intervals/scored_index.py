@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,8 @@ class ScoredArrays(NamedTuple):
 class ScoredIndex(ABC):
     """Scored intervals, indexed once.  Answers are best first; ties go to the lower id."""
 
+    _tree: Any  # a NamedTuple of arrays, `ids` among them
+
     @abstractmethod
     def __init__(self, rows: ScoredRows, branching: int) -> None:
         """`rows` are in rank order and the index's own."""
@@ -47,12 +49,13 @@ class ScoredIndex(ABC):
         b = validation.as_count("branching", branching, least=2)
         return cls(ranked(ids, lows, highs, scores), b)
 
-    @abstractmethod
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        return len(self._tree.ids)
 
-    @abstractmethod
     def _columns(self) -> Iterable[np.ndarray]:
         """Every array that the index owns."""
+        columns: Iterable[np.ndarray] = self._tree
+        return columns
 
     @abstractmethod
     def _scan(self, value: float) -> Iterator[Hit]: ...

@@ -8,7 +8,7 @@ leaves + c.  An interval is in the lists of the highest nodes that it covers who
 level, which makes queries quick and the index O(n log n) large.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +45,6 @@ class ScoredSegmentTree(ScoredIndex):
         super().__init__(rows, branching)
         self._branching = branching
         self._tree = _grow(rows)
-
-    def __len__(self) -> int:
-        return len(self._tree.ids)
-
-    def _columns(self) -> Iterable[np.ndarray]:
-        return self._tree
 
     def _scan(self, value: float) -> Iterator[Hit]:
         t, heap = self._tree, new_heap(_most_lists(self._tree, value, value))

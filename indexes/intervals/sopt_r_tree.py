@@ -61,9 +61,6 @@ class SOPTRTree(ScoredIndex):
         """Edges of the constraint graph that the arrangement respects, at most 3n."""
         return self._edges
 
-    def __len__(self) -> int:
-        return len(self._tree.ids)
-
     def _columns(self) -> Iterable[np.ndarray]:
         return (*self._tree, *self._left)
 

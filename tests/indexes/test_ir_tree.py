@@ -9,14 +9,10 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from indexes.intervals import IRTree
 from tests import oracle
-from tests.indexes import strategies as some
 from tests.indexes.contract import (
-    ID_ERRORS,
     INF,
     SHRINKING,
     Row,
@@ -24,136 +20,14 @@ from tests.indexes.contract import (
     assert_same_answers,
     assert_table,
     columns,
-    refused,
-    scanned,
 )
+from tests.indexes.machine import UpdatesAgainstScan
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
-class IRTreeAgainstScan(RuleBasedStateMachine):
-    """Ids come from a small pool, so known and unknown ones are met all the time."""
-
-    @initialize(
-        branching=st.sampled_from([2, 3, 4]), population=some.populations, bulk=st.booleans()
-    )
-    def start(self, branching, population, bulk):
-        self.expected = scanned(population)
-        if bulk:
-            self.tree = IRTree.build(*columns(population), branching=branching)
-        else:
-            self.tree = IRTree(branching=branching)
-            self.tree.insert_many(*columns(population))
-
-    def knows(self, id):
-        return id in self.expected.live
-
-    @rule(row=some.rows)
-    def insert(self, row):
-        if self.knows(row.id):
-            with refused(self.tree, KeyError, row.id):
-                self.tree.insert(*row)
-        else:
-            self.tree.insert(*row)
-            self.expected.insert(*row)
-
-    @rule(id=some.ids, of=some.hot_ids)
-    def insert_a_twin(self, id, of):
-        if self.knows(of) and not self.knows(id):
-            self.insert(Row(id, *self.expected.live[of]))
-
-    @rule(batch=some.batches, fresh=st.booleans())
-    def insert_many(self, batch, fresh):
-        if fresh:
-            batch = list({row.id: row for row in batch if not self.knows(row.id)}.values())
-        ids = [row.id for row in batch]
-        if len(set(ids)) < len(ids) or any(map(self.knows, ids)):
-            with refused(self.tree, ID_ERRORS):
-                self.tree.insert_many(*columns(batch))
-        else:
-            self.tree.insert_many(*columns(batch))
-            for row in batch:
-                self.expected.insert(*row)
-
-    @rule(
-        batch=st.lists(some.rows, min_size=1, max_size=6, unique_by=lambda row: row.id),
-        at=st.integers(0, 5),
-        spoilt=st.sampled_from([{"low": math.nan}, {"low": 3.0, "high": 2.0}, {"score": INF}]),
-    )
-    def insert_many_with_a_bad_row(self, batch, at, spoilt):
-        batch = [row for row in batch if not self.knows(row.id)] or [Row(99, 0.0, 1.0, 1.0)]
-        batch[at % len(batch)] = batch[at % len(batch)]._replace(**spoilt)
-        with refused(self.tree, ValueError):
-            self.tree.insert_many(*columns(batch))
-
-    @rule(id=some.ids)
-    def delete(self, id):
-        if self.knows(id):
-            self.tree.delete(id)
-            self.expected.delete(id)
-        else:
-            with refused(self.tree, KeyError, id):
-                self.tree.delete(id)
-
-    @rule(row=some.rows)
-    def move(self, row):
-        if self.knows(row.id):
-            self.delete(row.id)
-            self.insert(row)
-
-    @rule(ids=st.lists(some.ids, max_size=8), live=st.booleans())
-    def delete_many(self, ids, live):
-        if live:
-            ids = list({id for id in ids if self.knows(id)})
-        if len(set(ids)) == len(ids) and all(map(self.knows, ids)):
-            self.tree.delete_many(ids)
-            for id in ids:
-                self.expected.delete(id)
-        else:
-            with refused(self.tree, ID_ERRORS):
-                self.tree.delete_many(ids)
-
-    @rule(id=some.ids, score=some.scores)
-    def update_score(self, id, score):
-        if self.knows(id):
-            self.tree.update_score(id, score)
-            self.expected.update_score(id, score)
-        else:
-            with refused(self.tree, KeyError, id):
-                self.tree.update_score(id, score)
-
-    @rule(value=some.values, k=some.counts)
-    def top_k(self, value, k):
-        assert self.tree.top_k(value, k) == self.expected.top_k(value, k)
-
-    @rule(values=st.lists(some.values, max_size=5), k=some.counts)
-    def top_k_many(self, values, k):
-        wanted = [self.expected.top_k(value, k) for value in values]
-        assert_table(self.tree.top_k_many(values, k), wanted, k)
-
-    @rule(query=some.intervals, k=some.counts)
-    def top_k_between(self, query, k):
-        low, high = query
-        assert self.tree.top_k_between(low, high, k) == self.expected.top_k_between(low, high, k)
-
-    @rule(value=some.values, first=some.counts)
-    def scan_prefix(self, value, first):
-        assert list(islice(self.tree.scan(value), first)) == self.expected.scan(value)[:first]
-
-    @rule()
-    def round_trip(self):
-        arrays = self.tree.to_arrays()
-        self.tree = IRTree.from_arrays(arrays)
-        assert array_bytes(self.tree.to_arrays()) == array_bytes(arrays)
-
-    @invariant()
-    def structure_holds(self):
-        self.tree.check()
-        assert len(self.tree) == len(self.expected.live)
-
-    def teardown(self):
-        if hasattr(self, "expected"):
-            assert_same_answers(self.tree, self.expected)
+class IRTreeAgainstScan(UpdatesAgainstScan):
+    kind = IRTree
 
 
 TestIRTreeAgainstScan = SHRINKING(IRTreeAgainstScan.TestCase)
