@@ -4,14 +4,15 @@ Processes take seconds to start, so most tests share one fleet.  Each of them st
 subscriptions, and after each everything that came back is compared with the oracle.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from podium.stack.supervisor import Supervisor
-from tests.workers.fleet import Fleet
+from tests.workers.fleet import ROLES, Fleet
 
 MakeFleet = Callable[..., Fleet]
 
@@ -42,6 +43,29 @@ def make_fleet(
 
     yield make
     for fleet in made:
+        fleet.stop()
+
+
+@contextmanager
+def fleets_of(
+    make_fleet: MakeFleet,
+    brokers: str,
+    redis_url: str,
+    collections: Mapping[str, Mapping[str, Any]],
+    **options: Any,
+) -> Iterator[dict[str, Fleet]]:
+    """A fleet for each declared collection, by its stem, all started at once and ready."""
+    made = {
+        stem: make_fleet(stem, brokers, redis_url, collection=declared, **options)
+        for stem, declared in collections.items()
+    }
+    for fleet in made.values():
+        fleet.create_topics()
+        fleet.start(*ROLES)
+    for fleet in made.values():
+        fleet.wait_ready(*ROLES)
+    yield made
+    for fleet in made.values():
         fleet.stop()
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.workers.conftest import MakeFleet
-from tests.workers.fleet import ROLES, Fleet
+from tests.workers.conftest import MakeFleet, fleets_of
+from tests.workers.fleet import Fleet
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
@@ -18,18 +18,8 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def fleets(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[dict[str, Fleet]]:
-    made = {
-        kind: make_fleet(kind, broker, redis_url, collection=declared)
-        for kind, declared in KINDS.items()
-    }
-    for fleet in made.values():
-        fleet.create_topics()
-        fleet.start(*ROLES)
-    for fleet in made.values():
-        fleet.wait_ready(*ROLES)
-    yield made
-    for fleet in made.values():
-        fleet.stop()
+    with fleets_of(make_fleet, broker, redis_url, KINDS) as made:
+        yield made
 
 
 @pytest.fixture

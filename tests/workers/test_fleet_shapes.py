@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.workers.conftest import MakeFleet
-from tests.workers.fleet import ROLES, Fleet
+from tests.workers.conftest import MakeFleet, fleets_of
+from tests.workers.fleet import Fleet
 from tests.workers.traffic import key_on
 
 SHAPES = {
@@ -27,18 +27,8 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def fleets(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[dict[str, Fleet]]:
-    made = {
-        shape: make_fleet(shape, broker, redis_url, collection=declared)
-        for shape, declared in SHAPES.items()
-    }
-    for fleet in made.values():
-        fleet.create_topics()
-        fleet.start(*ROLES)
-    for fleet in made.values():
-        fleet.wait_ready(*ROLES)
-    yield made
-    for fleet in made.values():
-        fleet.stop()
+    with fleets_of(make_fleet, broker, redis_url, SHAPES) as made:
+        yield made
 
 
 @pytest.fixture

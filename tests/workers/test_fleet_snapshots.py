@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from tests.own_redis import OwnRedis, own_redis
-from tests.workers.conftest import MakeFleet
+from tests.workers.conftest import MakeFleet, fleets_of
 from tests.workers.fleet import ROLES, Fleet
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
@@ -24,19 +24,10 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def fleets(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[dict[str, Fleet]]:
-    made = {
-        kind: make_fleet(kind, broker, redis_url, collection=declared, settings=OFTEN)
-        for kind, declared in KINDS.items()
-    }
-    for fleet in made.values():
-        fleet.patience_s = 90.0
-        fleet.create_topics()
-        fleet.start(*ROLES)
-    for fleet in made.values():
-        fleet.wait_ready(*ROLES)
-    yield made
-    for fleet in made.values():
-        fleet.stop()
+    with fleets_of(make_fleet, broker, redis_url, KINDS, settings=OFTEN) as made:
+        for fleet in made.values():
+            fleet.patience_s = 90.0
+        yield made
 
 
 @pytest.fixture(params=list(KINDS))
