@@ -177,7 +177,7 @@ def find(slots, keys, id):
     return slots[_slot_of(slots, keys, id)]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_many(slots, keys, ids):
     entries = np.empty(len(ids), np.int32)
     for i in range(len(ids)):

@@ -4,12 +4,14 @@ A subscription matches when `low <= upper and high >= lower` in every attribute:
 
     subscription, not constrained  low = -inf      high = inf
     subscription, constrained      an infinite end becomes the greatest finite number
+    subscription, infinite only    low = high = -inf, where no event is
     event, attribute present       lower = upper = value
     event, attribute missing       lower = inf     upper = -inf
 
 Events are finite, so the greatest finite numbers say the same as an infinite end; and since no
 constrained interval reaches from -inf to inf, an event without the attribute meets exactly the
-subscriptions that do not constrain it.
+subscriptions that do not constrain it.  A query at infinity, which asks an index for one attribute
+the same, meets no others either.
 """
 
 import math
@@ -52,7 +54,10 @@ def ends_of(
 
 
 def encode_boxes(lows: np.ndarray, highs: np.ndarray, names: Sequence[str]) -> Boxes:
-    """Boxes of f8[n, d] ends in which NaN, at both ends, means "not constrained"."""
+    """Boxes of f8[n, d] ends in which NaN, at both ends, means "not constrained".
+
+    A tree that is built elsewhere for a matcher has subscriptions as they are here.
+    """
     free = np.isnan(lows)
     for j, name in enumerate(names):
         half = free[:, j] != np.isnan(highs[:, j])
@@ -61,7 +66,9 @@ def encode_boxes(lows: np.ndarray, highs: np.ndarray, names: Sequence[str]) -> B
             raise ValueError(f"{name}: got {got} when nan at both ends or at neither was expected")
         validation.require_ordered(lows[:, j], highs[:, j], name)
     low = np.where((lows == -np.inf) & (highs > -np.inf), -GREATEST, lows)
-    high = np.where((highs == np.inf) & (lows < np.inf), GREATEST, highs)
+    high = np.where(highs == np.inf, GREATEST, highs)
+    never = lows == np.inf
+    low, high = np.where(never, -np.inf, low), np.where(never, -np.inf, high)
     return Boxes(np.where(free, -np.inf, low), np.where(free, np.inf, high))
 
 

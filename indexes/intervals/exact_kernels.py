@@ -8,16 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_cursor import NO_BAR, next_rows, open_cursors
-from indexes.intervals.ir_heap import new_cursors
 from indexes.intervals.ir_layout import inner
 from indexes.intervals.page_kernels import code_of
+from indexes.intervals.row_cursor import new_reader, open_reader, read
 
 SCAN = -1  # the plan that reads subscriptions in rank order
 
 # Nanoseconds, measured; only their ratios matter.
 _COST_OF_OPENING = 300.0
-_COST_OF_WALKING = 50.0  # one candidate out of an IR-tree
+_COST_OF_WALKING = 50.0  # one candidate out of a tree
 _COST_OF_SCANNING = 0.35  # one subscription in rank order
 _AT_ONCE = 16  # candidates of a walk
 _LEAST_GIVEN_UP = 64  # candidates that are always worth reading
@@ -54,7 +53,7 @@ def _share(lows, highs, lower, upper):
 
 @njit(cache=True)
 def choose_plans(sample, events, subscriptions, k):
-    """For each event, the attribute whose IR-tree to walk, or SCAN, whichever reads less.
+    """For each event, the attribute whose trees to walk, or SCAN, whichever reads less.
 
     Attributes are taken as independent; a walk that finds this wrong gives up (see `walk`).
     """
@@ -85,29 +84,37 @@ def _meets(lows, highs, row, lowers, uppers, event):
     return True
 
 
-@njit(cache=True)
-def walk(t, rows, boxes, events, chosen, attribute, table):
-    """Answer the chosen events by walking one attribute's tree; return which were given up.
+def most_walked(subscriptions: int) -> int:
+    """How many candidates a walk reads in the time of a whole scan."""
+    return max(_LEAST_GIVEN_UP, int(subscriptions * _COST_OF_SCANNING / _COST_OF_WALKING))
 
-    A walk is given up when it has cost as much as a whole scan, which bounds the loss.
+
+@njit(cache=True)
+def walk(trees, keys, boxes, events, chosen, attribute, most, table):
+    """Answer the chosen events by walking one attribute's trees; return which were given up.
+
+    A walk is given up when it has read more than `most` candidates, which bounds the loss.
     """
-    most = max(_LEAST_GIVEN_UP, int(len(boxes.lows) * _COST_OF_SCANNING / _COST_OF_WALKING))
+    base, covered, delta, visited = trees
     given_up = np.zeros(len(chosen), np.bool_)
-    c = new_cursors(t)
-    candidates = np.empty(_AT_ONCE, np.int32)
+    # With one attribute every candidate is a match.
+    alone = max(1, min(table.ids.shape[1], len(keys.ids)))
+    at_once = alone if boxes.lows.shape[1] == 1 else _AT_ONCE
+    r = new_reader(base, delta, at_once)
+    candidates = np.empty(at_once, np.int32)
     for i in range(len(chosen)):
-        event, read, more = chosen[i], 0, True
+        event, read_so_far, more = chosen[i], 0, True
         ids, scores, found = table.ids[event], table.scores[event], 0
         lower, upper = events.lowers[event, attribute], events.uppers[event, attribute]
-        open_cursors(t, rows, c, lower, upper, NO_BAR)
-        while more and read <= most:
-            count = next_rows(t, rows, c, lower, upper, NO_BAR, candidates)
-            read += count
+        open_reader(base, delta, keys, r, lower, upper, visited)
+        while more and read_so_far <= most:
+            count = read(base, covered, delta, keys, r, lower, upper, candidates, visited)
+            read_so_far += count
             for row in candidates[:count]:
                 if found < len(ids) and _meets(
                     boxes.lows, boxes.highs, row, events.lowers, events.uppers, event
                 ):
-                    ids[found], scores[found] = rows.ids[row], rows.scores[row]
+                    ids[found], scores[found] = keys.ids[row], keys.scores[row]
                     found += 1
             more = count == len(candidates) and found < len(ids)
         given_up[i] = more

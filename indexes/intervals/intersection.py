@@ -15,11 +15,9 @@ from numba import njit
 from indexes import validation
 from indexes.hits import HitTable, empty_table
 from indexes.intervals.exact_boxes import encode_events
-from indexes.intervals.ir_cursor import NO_BAR, next_rows, open_cursors
-from indexes.intervals.ir_heap import new_cursors
 from indexes.intervals.ir_layout import inner
 from indexes.intervals.matchers import ExactMatcher
-from indexes.intervals.relaxed_merge import Lists
+from indexes.intervals.row_cursor import Lists, list_rows
 
 __all__ = ["Intersected", "intersect_many"]
 
@@ -60,19 +58,9 @@ def _listed(
 ) -> Lists:
     shape = len(chosen), len(matcher.attributes)
     lists = Lists(np.empty((*shape, depth), np.int32), np.empty(shape, np.int64))
-    for j, tree in enumerate(matcher._trees):
-        _list_rows(tree.tree, matcher._rows.keys, lowers, uppers, chosen, j, lists)
+    for j in range(shape[1]):
+        list_rows(matcher._trees.of(j), matcher._rows.keys, lowers, uppers, chosen, j, lists)
     return lists
-
-
-@njit(cache=True)
-def _list_rows(t, keys, lowers, uppers, chosen, attribute, lists):
-    c = new_cursors(t)
-    for i in range(len(chosen)):
-        lower, upper = lowers[chosen[i], attribute], uppers[chosen[i], attribute]
-        open_cursors(t, keys, c, lower, upper, NO_BAR)
-        rows = lists.rows[i, attribute]
-        lists.counts[i, attribute] = next_rows(t, keys, c, lower, upper, NO_BAR, rows)
 
 
 @inner

@@ -11,15 +11,14 @@ from numpy.typing import ArrayLike
 
 from indexes import validation
 from indexes.hits import Hit, HitTable, hits_of
-from indexes.intervals.exact_boxes import Boxes, encode_boxes, encode_events, ends_of
+from indexes.intervals import base_rules
+from indexes.intervals.exact_boxes import encode_boxes, encode_events, ends_of
 from indexes.intervals.live import LiveArrays, LiveSOPT
 from indexes.intervals.sopt_r_tree import SOPTRTree
 
-__all__ = ["LiveMatcher"]
+__all__ = ["LiveMatcher", "stabbed"]
 
-# Queries slow down with the delta; a new base for fewer changes than this would cost more.
-_MOST_CHANGED = 0.1
-_LEAST_CHANGES = 1024
+stabbed = encode_boxes  # the intervals that stand for subscriptions in a tree built elsewhere
 
 
 class LiveMatcher:
@@ -55,12 +54,13 @@ class LiveMatcher:
 
     @property
     def delta_share(self) -> float:
+        """How many of the subscriptions are not answered from the base, from 0 to 1."""
         return self._live.delta_share
 
     @property
     def is_worn(self) -> bool:
         """Whether so much has changed since the base was built that a new one pays."""
-        return self._live.changed > max(_MOST_CHANGED * len(self), _LEAST_CHANGES)
+        return base_rules.is_worn(self._live.changed, len(self))
 
     def insert(self, id: int, intervals: Mapping[str, tuple[float, float]], score: float) -> None:
         self.insert_many([id], *ends_of(intervals, self._column), [score])
@@ -71,7 +71,7 @@ class LiveMatcher:
         """As `ExactMatcher.insert_many`: f8[n, 1] ends, NaN where nothing is constrained."""
         low, high = validation.as_table("lows", lows, 1), validation.as_table("highs", highs, 1)
         validation.require_same_length(lows=low, highs=high)
-        boxes = stabbed(low, high, self.attributes)
+        boxes = encode_boxes(low, high, self.attributes)
         self._live.insert_many(ids, boxes.lows[:, 0], boxes.highs[:, 0], scores)
 
     def delete(self, id: int) -> None:
@@ -101,9 +101,10 @@ class LiveMatcher:
     def rebase(self) -> None:
         self._live.rebase()
 
-    def replace_base(self, base: SOPTRTree, since: int) -> None:
-        """As `LiveSOPT.replace_base`; the base has subscriptions as `stabbed` gives them."""
-        self._live.replace_base(base, since)
+    def replace_base(self, trees: Sequence[SOPTRTree], since: int) -> None:
+        """As `LiveSOPT.replace_base`; the one tree has subscriptions as `stabbed` gives them."""
+        base_rules.require_trees(trees, self.attributes)
+        self._live.replace_base(trees[0], since)
 
     def fork(self) -> "LiveMatcher":
         return LiveMatcher(self.attributes, self._live.fork())
@@ -120,11 +121,3 @@ class LiveMatcher:
     @classmethod
     def from_arrays(cls, attributes: Iterable[str], arrays: LiveArrays) -> "LiveMatcher":
         return cls(attributes, LiveSOPT.from_arrays(arrays))
-
-
-def stabbed(lows: np.ndarray, highs: np.ndarray, attributes: Sequence[str]) -> Boxes:
-    """The interval that stands for each subscription in a tree, also in one built elsewhere."""
-    boxes = encode_boxes(lows, highs, attributes)
-    # No event is infinite, so nothing is [inf, inf]; but an event without the attribute is there.
-    never = boxes.lows == np.inf
-    return Boxes(np.where(never, -np.inf, boxes.lows), np.where(never, -np.inf, boxes.highs))

@@ -1,12 +1,11 @@
 """`ExactMatcher`: the best subscriptions all of whose intervals an event stabs.
 
-Every attribute has an IR-tree of its own over the same rows.  Since all trees rank rows alike,
-one of them is walked in rank order and the other attributes are looked up directly; which one,
-or whether plainly reading subscriptions in rank order is cheaper, is estimated event by event
-(`exact_kernels.choose_plans`).
+Every attribute has trees of its own over the same rows (`row_matcher`).  Since all trees rank rows
+alike, those of one attribute are walked in rank order and the other attributes are looked up
+directly; which one, or whether plainly reading subscriptions in rank order is cheaper, is
+estimated event by event (`exact_kernels.choose_plans`).
 """
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
-from indexes.hits import Hit, HitTable, empty_table, hits_of
+from indexes.hits import HitTable, empty_table
 from indexes.intervals.exact_boxes import (
     Boxes,
     decode_boxes,
@@ -23,12 +22,17 @@ from indexes.intervals.exact_boxes import (
     ends_of,
     new_boxes,
 )
-from indexes.intervals.exact_kernels import SCAN, Sample, choose_plans, scan, walk
-from indexes.intervals.ir_build import Entries
-from indexes.intervals.ir_cursor import top_k_rows
-from indexes.intervals.ir_index import RowIndex
+from indexes.intervals.exact_kernels import (
+    SCAN,
+    Sample,
+    choose_plans,
+    most_walked,
+    scan,
+    walk,
+)
 from indexes.intervals.rank_pages import RankPages, quantiles
-from indexes.intervals.rows import RowTable
+from indexes.intervals.row_matcher import RowMatcher
+from indexes.intervals.row_trees import Column
 
 __all__ = ["ExactMatcher", "MatcherArrays"]
 
@@ -46,7 +50,7 @@ class MatcherArrays(NamedTuple):
     scores: np.ndarray  # f8[n]
 
 
-class ExactMatcher:
+class ExactMatcher(RowMatcher):
     """Subscriptions of intervals over named attributes, ranked by score, then by lower id.
 
     >>> ads = ExactMatcher(["age", "visits"])
@@ -59,31 +63,15 @@ class ExactMatcher:
     """
 
     def __init__(self, attributes: Iterable[str], branching: int = 50) -> None:
-        self.attributes = validation.distinct_names(attributes)
-        self._column = {name: j for j, name in enumerate(self.attributes)}
-        self._branching = validation.as_count("branching", branching, least=2)
-        self._rows = RowTable()
-        self._boxes = new_boxes(0, len(self.attributes))
-        self._trees = [RowIndex(self._branching) for _ in self.attributes]
-        self._pages = RankPages(len(self.attributes), min(_PAGE, 8 * self._branching))
-        self._sample = Sample(*new_boxes(len(self.attributes), 0))
-        self._changes = 0  # since the sample was taken
-        self._read = 0
-
-    def __len__(self) -> int:
-        return len(self._rows)
+        names = validation.distinct_names(attributes)
+        b = validation.as_count("branching", branching, least=2)
+        self._pages = RankPages(len(names), min(_PAGE, 8 * b))
+        self._sample = Sample(*new_boxes(len(names), 0))
+        super().__init__(names, b, new_boxes(0, len(names)), self._pages)
 
     @property
     def nbytes(self) -> int:
-        arrays = sum(array.nbytes for array in (*self._boxes, *self._sample))
-        trees = sum(tree.nbytes for tree in self._trees)
-        others = self._rows.nbytes + self._pages.nbytes + sys.getsizeof(self._column)
-        return arrays + trees + others
-
-    @property
-    def visited(self) -> int:
-        """How many entries of blocks and pages all queries so far have looked at."""
-        return self._read + sum(tree.visited for tree in self._trees)
+        return super().nbytes + sum(ends.nbytes for ends in self._sample)
 
     def insert(self, id: int, intervals: Mapping[str, tuple[float, float]], score: float) -> None:
         lows, highs = ends_of(intervals, self._column)
@@ -103,41 +91,7 @@ class ExactMatcher:
         validation.require_same_length(ids=new, lows=low, highs=high, scores=score)
         boxes = encode_boxes(low, high, self.attributes)
         self._rows.require_new(new)
-        # Building anew is so much quicker that it pays from half as many rows again.
-        if 2 * len(new) >= len(self):
-            live = self._rows.live()
-            self._rebuild(
-                np.concatenate((self._rows.keys.ids[live], new)),
-                np.concatenate((self._rows.keys.scores[live], score)),
-                np.concatenate((self._boxes.lows[live], boxes.lows)),
-                np.concatenate((self._boxes.highs[live], boxes.highs)),
-            )
-            return
-        self._reserve(len(new))
-        rows = self._rows.take(new, score)
-        self._boxes.lows[rows], self._boxes.highs[rows] = boxes
-        for j, tree in enumerate(self._trees):
-            tree.insert(self._rows.keys, rows, boxes.lows[:, j].copy(), boxes.highs[:, j].copy())
-        if self._has_pages:
-            self._pages.insert(self._rows.keys, self._boxes, rows)
-        self._note_changes(len(new))
-
-    def delete(self, id: int) -> None:
-        self.delete_many([id])
-
-    def delete_many(self, ids: ArrayLike) -> None:
-        """Forget ids, all of them or, where one is not indexed, none."""
-        rows = self._rows.find(validation.as_id_array(ids))
-        for tree in self._trees:
-            tree.delete(self._rows.keys, rows)
-        if self._has_pages:
-            self._pages.delete(rows)
-        self._rows.release(rows)
-        if 4 * len(self) < self._rows.capacity:
-            live, keys = self._rows.live(), self._rows.keys
-            self._rebuild(keys.ids[live], keys.scores[live], *(ends[live] for ends in self._boxes))
-        else:
-            self._note_changes(len(rows))
+        self._add(new, score, boxes)
 
     def update_score(self, id: int, score: float) -> None:
         self.update_scores([id], [score])
@@ -147,18 +101,11 @@ class ExactMatcher:
         known, score = validation.as_id_array(ids), validation.as_score_array(scores)
         validation.require_same_length(ids=known, scores=score)
         rows = self._rows.find(known)
-        lifted = [tree.lift(self._rows.keys, rows) for tree in self._trees]
-        if self._has_pages:
-            self._pages.delete(rows)
+        lifted = self._trees.lift(self._by_attribute(), rows)
+        self._displace(rows)
         self._rows.keys.scores[rows] = score
-        for tree, entries in zip(self._trees, lifted, strict=True):
-            tree.drop(self._rows.keys, rows, entries)
-        if self._has_pages:
-            self._pages.insert(self._rows.keys, self._boxes, rows)
-
-    def top_k(self, event: Mapping[str, float], k: int) -> list[Hit]:
-        k = validation.as_count("k", k)
-        return hits_of(self.top_k_many([event], min(k, len(self))), 0)
+        self._trees.drop(self._by_attribute(), rows, lifted)
+        self._place(rows)
 
     def top_k_many(self, events: Sequence[Mapping[str, float]] | np.ndarray, k: int) -> HitTable:
         """The k best matches of each event, a fixed number of compiled calls for all of them.
@@ -171,15 +118,16 @@ class ExactMatcher:
         table = empty_table(len(wanted.lowers), k)
         if not len(self) or not k:
             return table
-        keys, boxes = self._rows.keys, self._boxes
+        keys, boxes, n = self._rows.keys, self._boxes, len(self)
         if not self._has_pages:
-            lowers, uppers = wanted.lowers[:, 0].copy(), wanted.uppers[:, 0].copy()
-            top_k_rows(self._trees[0].tree, keys, lowers, uppers, table)
+            every = np.arange(len(wanted.lowers))
+            walk(self._trees.of(0), keys, boxes, wanted, every, 0, n, table)
             return table
-        plans = choose_plans(self._sample, wanted, len(self), k)
+        plans = choose_plans(self._sample, wanted, n, k)
         for j in np.unique(plans[plans != SCAN]).tolist():
             chosen = np.flatnonzero(plans == j)
-            given_up = walk(self._trees[j].tree, keys, boxes, wanted, chosen, j, table)
+            most = most_walked(n)
+            given_up = walk(self._trees.of(j), keys, boxes, wanted, chosen, j, most, table)
             plans[chosen[given_up]] = SCAN
         chosen = np.flatnonzero(plans == SCAN)
         if len(chosen):
@@ -191,19 +139,12 @@ class ExactMatcher:
         self._rows.check()
         live = self._rows.live()
         assert len(self._boxes.lows) == len(self._boxes.highs) == self._rows.capacity
-        for j, tree in enumerate(self._trees):
-            tree.check(self._rows.keys, live)
-            lows, highs = tree.intervals(live)
-            assert (lows == self._boxes.lows[live, j]).all()
-            assert (highs == self._boxes.highs[live, j]).all()
+        self._trees.check(self._by_attribute(), live)
         if self._has_pages:
             self._pages.check(self._rows.keys, self._boxes, live)
 
-    def ids(self) -> np.ndarray:
-        """Every id, ascending."""
-        return np.sort(self._rows.keys.ids[self._rows.live()])
-
     def to_arrays(self) -> MatcherArrays:
+        """The subscriptions; bases are not among the arrays."""
         live = self._rows.live()
         rows = live[np.argsort(self._rows.keys.ids[live], kind="stable")]
         lows, highs = decode_boxes(Boxes(*(ends[rows] for ends in self._boxes)))
@@ -214,48 +155,40 @@ class ExactMatcher:
 
     @classmethod
     def from_arrays(cls, arrays: MatcherArrays) -> "ExactMatcher":
+        """Restore without bases: `rebase()` makes them."""
         matcher = cls(arrays.attributes.tolist())
         matcher.insert_many(*arrays[1:])
         return matcher
+
+    @property
+    def _boxes(self) -> Boxes:
+        return Boxes(*self._columns)
 
     @property
     def _has_pages(self) -> bool:
         # With one attribute the tree reads nothing in vain, so nothing else is ever cheaper.
         return len(self.attributes) > 1
 
-    def _reserve(self, more: int) -> None:
-        self._rows.reserve(more)
-        capacity = self._rows.capacity
-        if capacity > len(self._boxes.lows):
-            grown = new_boxes(capacity, len(self.attributes))
-            for old, new in zip(self._boxes, grown, strict=True):
-                new[: len(old)] = old
-            self._boxes = grown
-        for tree in self._trees:
-            tree.reserve_rows(capacity)
-        self._pages.reserve_rows(capacity)
+    def _attribute(self, attribute: int) -> Column:
+        keys, boxes = self._rows.keys, self._boxes
+        return Column(keys.ids, boxes.lows[:, attribute], boxes.highs[:, attribute], keys.scores)
 
-    def _rebuild(
-        self, ids: np.ndarray, scores: np.ndarray, lows: np.ndarray, highs: np.ndarray
-    ) -> None:
-        # Rows in rank order: what one query reads then lies close together.
-        rank = np.lexsort((ids, -scores))
-        self._rows.refill(ids[rank], scores[rank])
-        self._boxes = Boxes(lows[rank], highs[rank])
-        rows = np.arange(len(ids), dtype=np.int32)
-        for j, tree in enumerate(self._trees):
-            tree.clear(len(ids))
-            entries = Entries(rows.copy(), *(ends[:, j].copy() for ends in self._boxes))
-            tree.build(self._rows.keys, entries)
-        self._learn(rows)
+    def _place(self, rows: np.ndarray) -> None:
+        if self._has_pages:
+            self._pages.insert(self._rows.keys, self._boxes, rows)
+
+    def _displace(self, rows: np.ndarray) -> None:
+        if self._has_pages:
+            self._pages.delete(rows)
 
     def _note_changes(self, count: int) -> None:
         self._changes += count
-        if 2 * self._changes > len(self):
+        if 4 * len(self) < self._rows.capacity:
+            self._renew()
+        elif 2 * self._changes > len(self):
             self._learn(self._pages.in_order())
 
     def _learn(self, rows: np.ndarray) -> None:
-        """Adapt estimates and codes to the subscriptions there are; `rows` are in rank order."""
         self._changes = 0
         if self._has_pages:
             picked = rows[:: max(1, len(rows) // _SAMPLED)]

@@ -45,7 +45,7 @@ def encode_box(bounds, boxes, row, codes):
         codes[2 * j + 1] = 255 if free else code_of(bounds, j, high)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill(p, rows, boxes, rows_each):
     for i in range(len(rows)):
         page, pos = i // rows_each, i % rows_each

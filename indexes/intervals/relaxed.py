@@ -1,12 +1,11 @@
 """`RelaxedMatcher`: the best subscriptions of which an event stabs at least one interval.
 
-Every attribute has an IR-tree of its own over the rows that constrain it, ranked by their
-weights there; the Threshold Algorithm (`relaxed_merge`) merges what the trees return.  The rows
-are also in a sieve by total weight (`relaxed_sieve`), which is quicker where many rows would
+Every attribute has trees of its own (`row_matcher`) over the rows that constrain it, ranked by
+their weights there; the Threshold Algorithm (`relaxed_merge`) merges what the trees return.  The
+rows are also in a sieve by total weight (`relaxed_sieve`), which is quicker where many rows would
 have to be merged.  `relaxed_query` chooses, event by event.
 """
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,10 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
-from indexes.hits import Hit, HitTable, empty_table, hits_of
+from indexes.hits import HitTable, empty_table
 from indexes.intervals.exact_boxes import ends_of
-from indexes.intervals.ir_build import Entries
-from indexes.intervals.ir_index import RowIndex
 from indexes.intervals.ir_layout import Rows
 from indexes.intervals.relaxed_levels import WeightLevels
 from indexes.intervals.relaxed_query import Searched, answer
@@ -33,7 +30,8 @@ from indexes.intervals.relaxed_terms import (
     values_of,
     weights_of,
 )
-from indexes.intervals.rows import RowTable
+from indexes.intervals.row_matcher import RowMatcher
+from indexes.intervals.row_trees import Column
 
 __all__ = ["RelaxedArrays", "RelaxedMatcher"]
 
@@ -48,7 +46,7 @@ class RelaxedArrays(NamedTuple):
     weights: np.ndarray  # f8[n, d]
 
 
-class RelaxedMatcher:
+class RelaxedMatcher(RowMatcher):
     """Subscriptions of weighted intervals over named attributes, best first, then by lower id.
 
     A subscription matches when at least one of its intervals holds, and its score is the sum of
@@ -70,37 +68,19 @@ class RelaxedMatcher:
     def __init__(
         self, attributes: Iterable[str], branching: int = 50, patience: float = 1.0
     ) -> None:
-        self.attributes = validation.distinct_names(attributes)
-        self._column = {name: j for j, name in enumerate(self.attributes)}
-        self._patience = _not_negative("patience", patience)
-        d = len(self.attributes)
+        names = validation.distinct_names(attributes)
+        d = len(names)
         if d > MOST_ATTRIBUTES:
             raise ValueError(f"attributes: got {d} when at most {MOST_ATTRIBUTES} were expected")
-        self._rows = RowTable()  # its scores are the total weights
-        self._terms = np.empty((0, d, 3))
-        self._weights = np.empty((d, 0))  # once more, a column an attribute, to rank the trees
-        self._trees = [
-            RowIndex(validation.as_count("branching", branching, least=2)) for _ in range(d)
-        ]
+        self._patience = _not_negative("patience", patience)
         self._levels = WeightLevels(d)
         self._sieve = Sieve(d)
-        self._changes = 0  # since everything was built
-        self._read = 0
-
-    def __len__(self) -> int:
-        return len(self._rows)
+        b = validation.as_count("branching", branching, least=2)
+        super().__init__(names, b, _columns(np.empty((0, d, 3))), self._sieve)
 
     @property
     def nbytes(self) -> int:
-        arrays = self._terms.nbytes + self._weights.nbytes
-        trees = sum(tree.nbytes for tree in self._trees)
-        others = self._rows.nbytes + self._levels.nbytes + self._sieve.nbytes
-        return arrays + trees + others + sys.getsizeof(self._column)
-
-    @property
-    def visited(self) -> int:
-        """How many entries of blocks, lists and pages all queries so far have looked at."""
-        return self._read + sum(tree.visited for tree in self._trees)
+        return super().nbytes + self._levels.nbytes
 
     def insert(
         self,
@@ -127,30 +107,7 @@ class RelaxedMatcher:
         validation.require_same_length(ids=new, lows=low, highs=high, weights=weight)
         terms = encode_terms(low, high, weight, self.attributes)
         self._rows.require_new(new)
-        # Building anew is so much quicker that it pays from half as many rows again.
-        if 2 * len(new) >= len(self):
-            self._rebuild(new, terms)
-            return
-        self._reserve(len(new))
-        rows = self._rows.take(new, totals_of(terms))
-        self._terms[rows], self._weights[:, rows] = terms, terms[:, :, WEIGHT].T
-        for j, tree in enumerate(self._trees):
-            own = terms[:, j, WEIGHT] > 0
-            low, high = terms[own, j, LOW].copy(), terms[own, j, HIGH].copy()
-            tree.insert(self._ranks(j), rows[own], low, high)
-        self._add_coarse(rows, terms)
-
-    def delete(self, id: int) -> None:
-        self.delete_many([id])
-
-    def delete_many(self, ids: ArrayLike) -> None:
-        """Forget ids, all of them or, where one is not indexed, none."""
-        rows = self._rows.find(validation.as_id_array(ids))
-        for j, tree in enumerate(self._trees):
-            tree.delete(self._ranks(j), self._constraining(j, rows))
-        self._sieve.delete(rows)
-        self._rows.release(rows)
-        self._note_changes(len(rows))
+        self._add(new, totals_of(terms), _columns(terms))
 
     def update_weights(self, id: int, weights: Mapping[str, float]) -> None:
         """Give all intervals of a known id new weights."""
@@ -160,17 +117,13 @@ class RelaxedMatcher:
         names = [name for name, own in zip(self.attributes, held, strict=True) if own]
         terms[:, held, WEIGHT] = weights_of(weights, names, self._column)[:, held]
         require_finite_totals(terms)
-        for j in np.flatnonzero(held).tolist():
-            lifted = self._trees[j].lift(self._ranks(j), rows)
-            self._weights[j, rows] = terms[:, j, WEIGHT]
-            self._trees[j].drop(self._ranks(j), rows, lifted)
-        self._terms[rows] = terms
+        lifted = self._trees.lift(self._by_attribute(), rows)
+        for column, values in zip(self._columns, _columns(terms), strict=True):
+            column[rows] = values
         self._rows.keys.scores[rows] = totals_of(terms)
-        self._add_coarse(rows, terms)
-
-    def top_k(self, event: Mapping[str, float], k: int) -> list[Hit]:
-        k = validation.as_count("k", k)
-        return hits_of(self.top_k_many([event], min(k, len(self))), 0)
+        self._trees.drop(self._by_attribute(), rows, lifted)
+        self._place(rows)
+        self._note_changes(len(rows))
 
     def top_k_many(self, events: Sequence[Mapping[str, float]] | np.ndarray, k: int) -> HitTable:
         """The k best matches of each event, by a number of compiled calls that is the same for
@@ -184,8 +137,8 @@ class RelaxedMatcher:
         table = empty_table(len(values), k)
         if not len(self) or not k:
             return table
-        trees = [tree.tree for tree in self._trees]
-        ranks = [self._ranks(j) for j in range(len(trees))]
+        trees = [self._trees.of(j) for j in range(len(self.attributes))]
+        ranks = [Rows(column.ids, column.scores) for column in self._by_attribute()]
         levels, coarse = self._levels.levels, self._sieve.coarse
         index = Searched(trees, ranks, self._rows.keys, self._terms, levels, coarse)
         self._read += answer(index, values, self._patience, table)
@@ -196,23 +149,16 @@ class RelaxedMatcher:
         self._rows.check()
         live = self._rows.live()
         terms = self._terms[live]
-        assert len(self._terms) == self._weights.shape[1] == self._rows.capacity
-        assert (self._weights[:, live] == terms[:, :, WEIGHT].T).all()
+        assert {len(column) for column in self._columns} == {self._rows.capacity}
+        for column, expected in zip(self._columns, _columns(self._terms), strict=True):
+            assert (column[live] == expected[live]).all()
         assert (self._rows.keys.scores[live] == totals_of(terms)).all()
-        for j, tree in enumerate(self._trees):
-            own = self._constraining(j, live)
-            tree.check(self._ranks(j), own)
-            lows, highs = tree.intervals(own)
-            assert (lows == self._terms[own, j, LOW]).all()
-            assert (highs == self._terms[own, j, HIGH]).all()
+        self._trees.check(self._by_attribute(), live)
         self._levels.check(terms)
         self._sieve.check(self._terms, self._rows.keys, live)
 
-    def ids(self) -> np.ndarray:
-        """Every id, ascending."""
-        return np.sort(self._rows.keys.ids[self._rows.live()])
-
     def to_arrays(self) -> RelaxedArrays:
+        """The subscriptions; bases are not among the arrays."""
         live = self._rows.live()
         rows = live[np.argsort(self._rows.keys.ids[live], kind="stable")]
         columns = decode_terms(self._terms[rows])
@@ -220,66 +166,46 @@ class RelaxedMatcher:
 
     @classmethod
     def from_arrays(cls, arrays: RelaxedArrays) -> "RelaxedMatcher":
+        """Restore without bases: `rebase()` makes them."""
         matcher = cls(arrays.attributes.tolist())
         matcher.insert_many(*arrays[1:])
         return matcher
 
-    def _ranks(self, attribute: int) -> Rows:
-        return Rows(self._rows.keys.ids, self._weights[attribute])
+    @property
+    def _terms(self) -> np.ndarray:
+        return self._columns[0]
 
-    def _constraining(self, attribute: int, rows: np.ndarray) -> np.ndarray:
-        return rows[self._weights[attribute, rows] > 0]
+    def _attribute(self, attribute: int) -> Column:
+        lows, highs = self._terms[:, attribute, LOW], self._terms[:, attribute, HIGH]
+        return Column(self._rows.keys.ids, lows, highs, self._columns[1 + attribute])
 
-    def _reserve(self, more: int) -> None:
-        self._rows.reserve(more)
-        capacity, used = self._rows.capacity, len(self._terms)
-        if capacity > used:
-            terms = np.empty((capacity, len(self.attributes), 3))
-            weights = np.empty((len(self.attributes), capacity))
-            terms[:used], weights[:, :used] = self._terms, self._weights
-            self._terms, self._weights = terms, weights
-        for tree in self._trees:
-            tree.reserve_rows(capacity)
-        self._sieve.reserve_rows(capacity)
-
-    def _rebuild(self, new: np.ndarray, new_terms: np.ndarray) -> None:
-        """Build everything anew, with further subscriptions."""
-        live = self._rows.live()
-        ids = np.concatenate((self._rows.keys.ids[live], new))
-        terms = np.concatenate((self._terms[live], new_terms))
-        # Rows by total weight: pages, and what one query looks up, are then good or bad together.
-        totals = totals_of(terms)
-        rank = np.lexsort((ids, -totals))
-        self._rows.refill(ids[rank], totals[rank])
-        self._terms = terms[rank]
-        self._weights = self._terms[:, :, WEIGHT].T.copy()
-        for j, tree in enumerate(self._trees):
-            tree.clear(len(ids))
-            weights = self._weights[j]
-            own = np.flatnonzero(weights > 0)
-            own = own[np.lexsort((self._rows.keys.ids[own], -weights[own]))].astype(np.int32)
-            entries = Entries(own, self._terms[own, j, LOW], self._terms[own, j, HIGH])
-            tree.build(self._ranks(j), entries)
-        self._levels.clear()
-        self._levels.add(self._terms)
-        self._sieve.rebuild(self._terms, self._rows.keys, self._rows.live())
-        self._changes = 0
-
-    def _add_coarse(self, rows: np.ndarray, terms: np.ndarray) -> None:
-        """Follow an insertion or a change of weights in what does not rank rows."""
+    def _place(self, rows: np.ndarray) -> None:
         keys = self._rows.keys
-        self._levels.add(terms)
+        self._levels.add(self._terms[rows])
         if self._sieve.takes(keys.scores[rows]):
             self._sieve.insert(self._terms, keys, rows)
         else:
             self._sieve.rebuild(self._terms, keys, self._rows.live())
-        self._note_changes(len(rows))
+
+    def _displace(self, rows: np.ndarray) -> None:
+        self._sieve.delete(rows)
 
     def _note_changes(self, count: int) -> None:
         # New rows go wherever there is room: after many changes pages have lost their order.
         self._changes += count
         if 2 * self._changes > len(self):
-            self._rebuild(np.empty(0, np.int64), np.empty((0, len(self.attributes), 3)))
+            self._renew()
+
+    def _learn(self, rows: np.ndarray) -> None:
+        self._changes = 0
+        self._levels.clear()
+        self._levels.add(self._terms)
+        self._sieve.rebuild(self._terms, self._rows.keys, rows)
+
+
+def _columns(terms: np.ndarray) -> list[np.ndarray]:
+    """What is kept by row: the terms and, to rank the trees, once more the weights by attribute."""
+    return [terms, *(terms[:, j, WEIGHT].copy() for j in range(terms.shape[1]))]
 
 
 def _not_negative(name: str, value: float) -> float:

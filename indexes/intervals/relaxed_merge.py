@@ -19,39 +19,15 @@ Why nothing is counted twice, without marking what was seen: a row that another 
 before is one that holds there and does not rank behind the row last read from it.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_cursor import NO_BAR, next_rows, open_cursors
-from indexes.intervals.ir_heap import new_cursors
 from indexes.intervals.ir_layout import inner
 from indexes.intervals.relaxed_heap import offer, put_in_order
 from indexes.intervals.relaxed_levels import lower_weight
 
 _NO_ID = -1
 _EVERY_ID = np.iinfo(np.int64).max
-
-
-class Lists(NamedTuple):
-    """The best rows of every attribute for some events; one shorter than `depth` is complete."""
-
-    rows: np.ndarray  # i4[events, d, depth]
-    counts: np.ndarray  # i8[events, d]
-
-
-@njit(cache=True)
-def list_rows(t, keys, values, chosen, attribute, lists):
-    """Fill one attribute's lists; an event that lacks it gets an empty one."""
-    c = new_cursors(t)
-    for i in range(len(chosen)):
-        value = values[chosen[i], attribute]
-        lists.counts[i, attribute] = 0
-        if value == value:
-            open_cursors(t, keys, c, value, value, NO_BAR)
-            rows = lists.rows[i, attribute]
-            lists.counts[i, attribute] = next_rows(t, keys, c, value, value, NO_BAR, rows)
 
 
 @inner

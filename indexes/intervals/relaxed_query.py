@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from indexes.hits import HitTable
-from indexes.intervals.ir_layout import Rows, Tree
+from indexes.intervals.ir_layout import Rows
 from indexes.intervals.relaxed_levels import Levels
-from indexes.intervals.relaxed_merge import Lists, list_rows, merge
+from indexes.intervals.relaxed_merge import merge
 from indexes.intervals.relaxed_sieve import PAGE, Coarse, scan
+from indexes.intervals.row_cursor import BaseAndDelta, Lists, list_rows
 
 # Rows that are sifted in the time that listing and merging one takes, measured.  Both take the
 # longer, the more attributes an event has.
@@ -28,8 +29,8 @@ _MOST_LISTED = 1 << 21  # rows in the lists of events that are answered together
 class Searched(NamedTuple):
     """What a matcher answers from."""
 
-    trees: list[Tree]
-    ranks: list[Rows]  # the ids, and the weights in the attribute, that rank a tree
+    trees: list[BaseAndDelta]
+    ranks: list[Rows]  # the ids, and the weights in the attribute, that rank its trees
     keys: Rows  # the ids and total weights
     terms: np.ndarray  # f8[rows, d, 3]
     levels: Levels
@@ -95,8 +96,8 @@ def _merge(
             np.empty((len(chosen), attributes, depth), np.int32),
             np.empty((len(chosen), attributes), np.int64),
         )
-        for j, (tree, ranks) in enumerate(zip(index.trees, index.ranks, strict=True)):
-            list_rows(tree, ranks, values, chosen, j, lists)
+        for j, (trees, ranks) in enumerate(zip(index.trees, index.ranks, strict=True)):
+            list_rows(trees, ranks, values, values, chosen, j, lists)
         terms, ids, levels = index.terms, index.keys.ids, index.levels
         read += int(merge(lists, terms, ids, values, chosen, levels, floors, left, table))
     return read

@@ -107,7 +107,7 @@ def _allocate(attributes: int, pages: int) -> Coarse:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def encode_rows(c, terms, keys, rows):
     for i in range(len(rows)):
         row = rows[i]

@@ -7,8 +7,9 @@ be looked up when their blocks split or merge.  A released row has id -2 - the n
 import numpy as np
 from numba import njit
 
-from indexes.id_map import ABSENT, check_slots, empty_slots, find_many, link, link_many, unlink
+from indexes.id_map import check_slots, empty_slots, find_many, link, link_many, unlink
 from indexes.intervals.ir_layout import NIL, Rows
+from indexes.intervals.scored_rows import stable_order
 
 
 class RowTable:
@@ -35,16 +36,20 @@ class RowTable:
         """The rows in use, ascending."""
         return np.flatnonzero(self.keys.ids[: self._state[1]] >= 0).astype(np.int32)
 
+    def rows_of(self, ids: np.ndarray) -> np.ndarray:
+        """The row of each id, or NIL."""
+        return find_many(self._slots, self.keys.ids, ids)
+
     def find(self, ids: np.ndarray) -> np.ndarray:
         """The row of each id; one that is not indexed: `KeyError`."""
-        rows = find_many(self._slots, self.keys.ids, ids)
-        unknown = rows == ABSENT
+        rows = self.rows_of(ids)
+        unknown = rows == NIL
         if unknown.any():
             raise KeyError(f"id {ids[unknown][0]} is not indexed; an indexed id was expected")
         return rows
 
     def require_new(self, ids: np.ndarray) -> None:
-        known = find_many(self._slots, self.keys.ids, ids) != ABSENT
+        known = self.rows_of(ids) != NIL
         if known.any():
             raise KeyError(f"id {ids[known][0]} is already indexed; delete it first")
 
@@ -90,7 +95,15 @@ class RowTable:
         assert free == set(range(int(self._state[1]))) - set(live.tolist())
 
 
-@njit(cache=True)
+def by_rank(keys: Rows, rows: np.ndarray) -> np.ndarray:
+    """The rows by score descending, then by id ascending."""
+    ids = keys.ids[rows]
+    if (ids[1:] < ids[:-1]).any():
+        rows = rows[np.argsort(ids)]
+    return rows[stable_order(-keys.scores[rows])]
+
+
+@njit(cache=True, nogil=True)
 def _take(keys, slots, state, ids, scores, rows):
     for i in range(len(ids)):
         row = state[0]

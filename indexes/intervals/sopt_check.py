@@ -7,7 +7,7 @@ import numpy as np
 from indexes.intervals.packed_r_tree import PackedRTree
 from indexes.intervals.scored_rows import check_ranks
 
-__all__ = ["check_arrangement"]
+__all__ = ["check_arrangement", "check_order"]
 
 EXHAUSTIVE = 1000  # intervals up to which every pair and every value is looked at
 SAMPLE = 100
@@ -24,8 +24,7 @@ def check_arrangement(t: PackedRTree, entries: np.ndarray) -> None:
     check_ranks(t.ids[entries], t.scores[entries])
     ranks = np.empty(n, np.int64)
     ranks[entries] = np.arange(n)
-    for entry in _some(np.arange(n), n).tolist():
-        _check_order(t, ranks, entry)
+    check_order(t.lows[:n], t.highs[:n], ranks)
     for value in _some(_values(t), n).tolist():
         _check_holes(t, value)
 
@@ -35,11 +34,12 @@ def _some(values: np.ndarray, n: int) -> np.ndarray:
     return values[::step]
 
 
-def _check_order(t: PackedRTree, ranks: np.ndarray, entry: int) -> None:
-    """Whatever meets this interval and comes after it ranks after it."""
-    after = slice(entry + 1, len(t.ids))
-    meets = (t.lows[after] <= t.highs[entry]) & (t.highs[after] >= t.lows[entry])
-    assert (ranks[after][meets] > ranks[entry]).all()
+def check_order(lows: np.ndarray, highs: np.ndarray, ranks: np.ndarray) -> None:
+    """Whatever meets an interval and comes after it ranks after it."""
+    for entry in _some(np.arange(len(ranks)), len(ranks)).tolist():
+        after = slice(entry + 1, len(ranks))
+        meets = (lows[after] <= highs[entry]) & (highs[after] >= lows[entry])
+        assert (ranks[after][meets] > ranks[entry]).all()
 
 
 def _check_holes(t: PackedRTree, value: float) -> None:

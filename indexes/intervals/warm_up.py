@@ -14,6 +14,8 @@ __all__ = ["warm_up"]
 
 Matcher = ExactMatcher | LiveMatcher | RelaxedMatcher
 
+_SCORE = 1.0
+
 
 def warm_up(kind: type[Matcher], attributes: Sequence[str]) -> None:
     """Exercise a kind of matcher over so many attributes in every way that a shard does."""
@@ -22,8 +24,6 @@ def warm_up(kind: type[Matcher], attributes: Sequence[str]) -> None:
             _exercise(RelaxedMatcher(attributes, patience=patience))
     else:
         _exercise(kind(attributes))
-    if issubclass(kind, LiveMatcher):
-        _renew(kind(attributes))
 
 
 def _exercise(matcher: Matcher) -> None:
@@ -33,27 +33,37 @@ def _exercise(matcher: Matcher) -> None:
     points = np.tile(ids[:, np.newaxis], columns).astype(np.float64)
     crowd = np.full((1024, columns), 0.5)
     late = ids[:1024] + len(ids)
-    if isinstance(matcher, RelaxedMatcher):
-        matcher.insert_many(ids, points, points, np.ones_like(points))
-        matcher.insert_many(late, crowd, crowd, np.ones_like(crowd))
-    else:
-        matcher.insert_many(ids, points, points, np.zeros(len(ids)))
-        matcher.insert_many(late, crowd, crowd, np.zeros(len(late)))
+    _insert(matcher, ids, points)
+    _insert(matcher, late, crowd)
+    if not isinstance(matcher, RelaxedMatcher):
         matcher.update_scores(ids[:2], [1.0, 2.0])
     _ask(matcher)
+    _renew(matcher.fork(), points)
     matcher.delete_many(late)
 
 
-def _renew(matcher: LiveMatcher) -> None:
-    ids, points = np.arange(4096), np.arange(4096.0)[:, np.newaxis]
-    matcher.insert_many(ids, points, points, np.zeros(len(ids)))
-    twin = matcher.fork()
-    twin.rebase()
-    twin.delete_many(ids[:64])
-    twin.insert_many(ids[:64] + len(ids), points[:64], points[:64], np.zeros(64))
-    _ask(twin)
-    twin.replace_base(SOPTRTree.build(ids, points[:, 0], points[:, 0], np.zeros(len(ids))), 4096)
-    _ask(LiveMatcher.from_arrays(twin.attributes, twin.to_arrays()))
+def _renew(matcher: Matcher, points: np.ndarray) -> None:
+    """Give the matcher bases of its own, change it, and give it others."""
+    matcher.rebase()
+    ids = np.arange(len(points))
+    matcher.delete_many(ids[:64])
+    _insert(matcher, ids[:64] + 10_000, points[:64])
+    _ask(matcher)
+    scores = np.full(len(ids), _SCORE)
+    trees = [
+        SOPTRTree.build(ids, points[:, j], points[:, j], scores) for j in range(points.shape[1])
+    ]
+    matcher.replace_base(trees, 5000)
+    _ask(matcher)
+    if isinstance(matcher, LiveMatcher):
+        _ask(LiveMatcher.from_arrays(matcher.attributes, matcher.to_arrays()))
+
+
+def _insert(matcher: Matcher, ids: np.ndarray, points: np.ndarray) -> None:
+    if isinstance(matcher, RelaxedMatcher):
+        matcher.insert_many(ids, points, points, np.full_like(points, _SCORE))
+    else:
+        matcher.insert_many(ids, points, points, np.full(len(ids), _SCORE))
 
 
 def _ask(matcher: Matcher) -> None:

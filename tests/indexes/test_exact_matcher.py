@@ -1,13 +1,16 @@
-"""The exact matcher against a full scan, with one, two and three attributes."""
+"""The exact matcher against a full scan, with one, two and three attributes, and its bases."""
 
 import math
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import invariant, rule
 
-from indexes.intervals import ExactMatcher, LiveMatcher, SOPTRTree
+from indexes.hits import empty_table
+from indexes.intervals import ExactMatcher, IRTree, LiveMatcher, SOPTRTree
+from indexes.intervals.exact_boxes import encode_events
+from indexes.intervals.exact_kernels import walk
 from indexes.intervals.live_matcher import stabbed
 from tests import oracle
 from tests.indexes import strategies as some
@@ -20,6 +23,7 @@ from tests.indexes.contract import (
     assert_table,
     refused,
 )
+from tests.indexes.renewing import Renewing
 
 NAN = math.nan
 EVERYWHERE = (-INF, INF)
@@ -96,10 +100,30 @@ def bulk(attributes, batch):
     return list(ids), *ends_columns(attributes, wanted), list(scores)
 
 
+def walked(matcher, batch, k, attribute):
+    """The answers by one attribute's trees, which few subscriptions make too costly to choose."""
+    wanted = encode_events(batch, matcher._column)
+    table, every = empty_table(len(batch), k), np.arange(len(batch))
+    trees, keys, most = matcher._trees.of(attribute), matcher._rows.keys, len(matcher)
+    given_up = walk(trees, keys, matcher._boxes, wanted, every, attribute, most, table)
+    assert k == 0 or not given_up.any()
+    return table
+
+
+def trees_of(attributes, live):
+    """What a job elsewhere builds: a tree an attribute, each of all subscriptions."""
+    wanted, scores = [list(column) for column in zip(*live.values(), strict=True)] or [[], []]
+    boxes = stabbed(*ends_columns(attributes, wanted), attributes)
+    return [
+        SOPTRTree.build(list(live), boxes.lows[:, j], boxes.highs[:, j], scores, branching=2)
+        for j in range(len(attributes))
+    ]
+
+
 def against_scan(attributes, make=ExactMatcher):
     """A state machine of a matcher with these attributes."""
 
-    class MatcherAgainstScan(RuleBasedStateMachine):
+    class MatcherAgainstScan(Renewing):
         def __init__(self):
             super().__init__()
             self.matcher = make(attributes)
@@ -107,6 +131,9 @@ def against_scan(attributes, make=ExactMatcher):
 
         def keeps(self, error, *named):
             return refused(self.matcher, error, *named, see=lambda it: seen(it, attributes))
+
+        def trees(self, live):
+            return trees_of(attributes, live)
 
         def knows(self, id):
             return id in self.expected.live
@@ -186,6 +213,24 @@ def against_scan(attributes, make=ExactMatcher):
             wanted = [self.expected.top_k(event, k) for event in batch]
             assert_table(self.matcher.top_k_many(batch, k), wanted, k)
             assert_table(self.matcher.top_k_many(value_rows(attributes, batch), k), wanted, k)
+            if isinstance(self.matcher, ExactMatcher):
+                for j in range(len(attributes)):
+                    assert_table(walked(self.matcher, batch, k, j), wanted, k)
+
+        @rule(
+            batch=st.lists(
+                st.tuples(some.hot_ids, some.scores), max_size=4, unique_by=lambda one: one[0]
+            )
+        )
+        def update_scores(self, batch):
+            ids, scores = [id for id, _ in batch], [score for _, score in batch]
+            if all(map(self.knows, ids)):
+                self.matcher.update_scores(ids, scores)
+                for id, score in batch:
+                    self.expected.insert(id, self.expected.live[id][0], score)
+            else:
+                with self.keeps(KeyError):
+                    self.matcher.update_scores(ids, scores)
 
         @rule()
         def round_trip(self):
@@ -204,35 +249,15 @@ def against_scan(attributes, make=ExactMatcher):
     return MatcherAgainstScan
 
 
-class LiveAgainstScan(against_scan(ATTRIBUTES[:1], LiveMatcher)):
-    """Also with new bases, from here and from elsewhere, and on the copy that a fork is."""
-
-    @rule()
-    def rebase(self):
-        self.matcher.rebase()
-
-    @rule(late=st.booleans())
-    def fork(self, late):
-        other = self.matcher.fork()
-        if late:
-            self.matcher, other = other, self.matcher
-        other.delete_many(list(self.expected.live))
-        other.rebase()
-        assert len(other) == 0
-
-    @rule(since=some.ids)
-    def replace_base(self, since):
-        old = {id: row for id, row in self.expected.live.items() if id < since}
-        wanted, scores = [list(column) for column in zip(*old.values(), strict=True)] or [[], []]
-        boxes = stabbed(*ends_columns(ATTRIBUTES[:1], wanted), ATTRIBUTES[:1])
-        base = SOPTRTree.build(list(old), boxes.lows[:, 0], boxes.highs[:, 0], scores)
-        self.matcher.replace_base(base, since)
+def tiny(attributes):
+    """Blocks of two, so that trees of a few subscriptions have several levels."""
+    return ExactMatcher(attributes, branching=2)
 
 
 TestWithOneAttribute = SHRINKING(against_scan(ATTRIBUTES[:1]).TestCase)
-TestWithTwoAttributes = SHRINKING(against_scan(ATTRIBUTES[:2]).TestCase)
-TestWithThreeAttributes = SHRINKING(against_scan(ATTRIBUTES).TestCase)
-TestLive = SHRINKING(LiveAgainstScan.TestCase)
+TestWithTwoAttributes = SHRINKING(against_scan(ATTRIBUTES[:2], tiny).TestCase)
+TestWithThreeAttributes = SHRINKING(against_scan(ATTRIBUTES, tiny).TestCase)
+TestLive = SHRINKING(against_scan(ATTRIBUTES[:1], LiveMatcher).TestCase)
 
 
 def test_a_live_matcher_has_one_attribute():
@@ -241,18 +266,163 @@ def test_a_live_matcher_has_one_attribute():
             LiveMatcher(attributes)
 
 
-def test_a_live_matcher_is_worn_when_a_tenth_has_changed():
-    matcher, ids = LiveMatcher(["age"]), np.arange(20_000)
-    ends = np.zeros((len(ids), 1))
+MATCHERS = [
+    pytest.param(LiveMatcher, 1, id="live"),
+    pytest.param(ExactMatcher, 1, id="exact-1"),
+    pytest.param(ExactMatcher, 3, id="exact-3"),
+]
+
+
+@pytest.mark.parametrize(("make", "d"), MATCHERS)
+def test_a_matcher_is_worn_when_a_tenth_has_changed(make, d):
+    matcher, ids = make(ATTRIBUTES[:d]), np.arange(20_000)
+    ends = np.zeros((len(ids), d))
     matcher.insert_many(ids, ends, ends, np.zeros(len(ids)))
     assert matcher.is_worn
+    assert matcher.delta_share == 1.0
     matcher.rebase()
     assert not matcher.is_worn
+    assert matcher.delta_share == 0.0
     matcher.delete_many(ids[:1800])
     assert not matcher.is_worn
     matcher.update_scores(ids[1800:1900], np.ones(100))  # gone from the base, come to the delta
     assert matcher.is_worn
     assert matcher.delta_share == 100 / 18_200
+
+
+@pytest.mark.parametrize(("make", "d"), MATCHERS)
+def test_what_trees_have_and_is_no_longer_here_counts_as_change(make, d):
+    attributes = ATTRIBUTES[:d]
+    matcher, ids, ends = make(attributes), np.arange(2000), np.zeros((2000, d))
+    matcher.insert_many(ids, ends, ends, np.zeros(2000))
+    trees = [SOPTRTree.build(ids, ends[:, j], ends[:, j], np.zeros(2000)) for j in range(d)]
+    matcher.delete_many(ids[:1000])
+    matcher.replace_base(trees, since=2000)
+    assert (matcher.delta_share, matcher.is_worn) == (0.0, False)
+    matcher.delete_many(ids[1000:1025])
+    assert matcher.is_worn
+
+
+@pytest.mark.parametrize(("make", "d"), MATCHERS)
+def test_trees_that_do_not_fit_are_refused(make, d):
+    attributes = ATTRIBUTES[:d]
+    matcher = make(attributes)
+    matcher.insert(1, {}, 1.0)
+    fitting = trees_of(attributes, {1: ({}, 1.0)})
+
+    def refuses(*named):
+        return refused(matcher, ValueError, *named, see=lambda it: seen(it, attributes))
+
+    with refuses(d + 1, "age"):
+        matcher.replace_base([*fitting, fitting[0]], 5)
+    with refuses(0, "SOPTRTree"):
+        matcher.replace_base([], 5)
+    with refuses("SOPTRTree", "age"):
+        matcher.replace_base(fitting[0], 5)
+    with refuses("IRTree", attributes[-1]):
+        matcher.replace_base([*fitting[:-1], IRTree()], 5)
+    with refuses("since", -1):
+        matcher.replace_base(fitting, -1)
+    matcher.replace_base(fitting, 2**70)
+    assert matcher.delta_share == 0.0
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"lows": -1.0}, {"highs": 9.0}, {"scores": 3.0}], ids=["low", "high", "score"]
+)
+@pytest.mark.parametrize("j", [0, 1])
+def test_a_subscription_that_one_tree_has_otherwise_is_not_answered_from_the_trees(wrong, j):
+    ids, ends = np.arange(6), np.arange(6.0)
+    matcher = tiny(ATTRIBUTES[:2])
+    matcher.insert_many(ids, np.column_stack((ends, ends)), np.column_stack((ends, ends)), ends)
+    columns = [{"lows": ends.copy(), "highs": ends.copy(), "scores": ends.copy()} for _ in "ab"]
+    for name, value in wrong.items():
+        columns[j][name][4] = value
+    trees = [SOPTRTree.build(ids, **column, branching=2) for column in columns]
+    matcher.replace_base(trees, since=6)
+    matcher.check()
+    assert matcher.delta_share == 1 / 6
+    for at in range(6):
+        assert matcher.top_k({"age": at, "income": at}, 9) == [(at, float(at))]
+
+
+def test_a_tree_that_has_an_id_twice_does_not_answer_with_it_twice():
+    matcher = tiny(ATTRIBUTES[:1])
+    matcher.insert(7, {"age": (0, 1)}, 1.0)
+    arrays = SOPTRTree.build([7, 8], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]).to_arrays()
+    matcher.replace_base([SOPTRTree.from_arrays(arrays._replace(ids=np.array([7, 7])))], 9)
+    matcher.check()
+    assert matcher.top_k({"age": 0.5}, 9) == [(7, 1.0)]
+
+
+def spread(n):
+    """Points on a line in one attribute, everything in the other; the best are the last."""
+    lows = np.column_stack((np.arange(n), np.zeros(n))).astype(float)
+    highs = np.column_stack((np.arange(n), np.full(n, 9.0))).astype(float)
+    return np.arange(n), lows, highs, np.arange(n).astype(float)
+
+
+def test_a_walk_of_bases_reads_little_also_beside_a_delta():
+    n = 5000
+    matcher = ExactMatcher(["rare", "common"])
+    matcher.insert_many(*spread(n))
+    matcher.rebase()
+    matcher.update_scores([3, 4], [0.5, n + 1.0])
+    before = matcher.visited
+    for at in (0, 3, 4, n - 5):
+        assert [hit.id for hit in matcher.top_k({"rare": at, "common": 5}, 9)] == [at]
+    assert 0 < matcher.visited - before < n // 4
+
+
+def test_a_change_of_what_a_base_has_leaves_the_deltas_small():
+    matcher = ExactMatcher(["rare", "common"])
+    matcher.insert_many(*spread(5000))
+    matcher.rebase()
+    based = matcher.nbytes
+    matcher.delete_many(np.arange(1000, 2000))
+    assert matcher.delta_share == 0.0
+    matcher.update_scores(np.arange(10), np.ones(10))
+    assert matcher.delta_share == 10 / 4000
+    assert matcher.nbytes < 1.1 * based
+    matcher.check()
+
+
+def test_bases_take_less_memory_than_deltas():
+    matcher = ExactMatcher(["rare", "common"])
+    matcher.insert_many(*spread(5000))
+    before = matcher.nbytes
+    matcher.rebase()
+    assert matcher.nbytes < 0.95 * before
+
+
+def test_a_fork_shares_the_bases_and_nothing_that_changes():
+    matcher = ExactMatcher(["rare", "common"])
+    matcher.insert_many(*spread(500))
+    matcher.rebase()
+    twin = matcher.fork()
+    event = {"rare": 7, "common": 5}
+    twin.delete(7)
+    matcher.update_score(7, 99.0)
+    assert twin.top_k(event, 9) == []
+    assert matcher.top_k(event, 9) == [(7, 99.0)]
+    for one in (matcher, twin):
+        one.check()
+    pairs = zip(matcher._trees.bases, twin._trees.bases, strict=True)
+    assert all(ours is theirs for ours, theirs in pairs)
+
+
+def test_bases_are_dropped_when_much_comes_or_goes_at_once():
+    ids, lows, highs, scores = spread(4000)
+    matcher = ExactMatcher(["rare", "common"])
+    matcher.insert_many(ids[:2000], lows[:2000], highs[:2000], scores[:2000])
+    matcher.rebase()
+    matcher.insert_many(ids[2000:], lows[2000:], highs[2000:], scores[2000:])
+    assert matcher.delta_share == 1.0
+    matcher.rebase()
+    full = matcher.nbytes
+    matcher.delete_many(ids[100:])
+    assert matcher.nbytes < full // 10
+    matcher.check()
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import math
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import invariant, rule
 
+from indexes.intervals import IRTree, SOPTRTree
 from indexes.intervals.relaxed import RelaxedMatcher
 from tests import oracle
 from tests.indexes import strategies as some
@@ -20,6 +21,7 @@ from tests.indexes.contract import (
     assert_table,
     refused,
 )
+from tests.indexes.renewing import Renewing
 
 NAN = math.nan
 EVERYWHERE = (-INF, INF)
@@ -65,6 +67,16 @@ def bulk(attributes, batch):
     return [id for id, _, _ in batch], *(rows_of(attributes, column) for column in columns)
 
 
+def trees_of(attributes, live):
+    """What a job elsewhere builds: the tree of an attribute has what constrains it."""
+    trees = []
+    for name in attributes:
+        own = [(id, *held[name], given[name]) for id, (held, given) in live.items() if name in held]
+        columns = zip(*own, strict=True) if own else [()] * 4
+        trees.append(SOPTRTree.build(*map(list, columns), branching=2))
+    return trees
+
+
 def agree(matcher, expected):
     matcher.check()
     n = len(expected.live)
@@ -103,11 +115,14 @@ def subscriptions(attributes):
 def against_scan(attributes, patience):
     """A state machine of a matcher with these attributes, as a test case."""
 
-    class MatcherAgainstScan(RuleBasedStateMachine):
+    class MatcherAgainstScan(Renewing):
         def __init__(self):
             super().__init__()
             self.matcher = RelaxedMatcher(attributes, branching=2, patience=patience)
             self.expected = oracle.RelaxedMatches(attributes)
+
+        def trees(self, live):
+            return trees_of(attributes, live)
 
         def knows(self, id):
             return id in self.expected.live
@@ -305,6 +320,96 @@ def test_sifting_skips_pages_that_could_only_tie_with_lower_ids():
     matcher.insert(3, {"age": (0, 1), "income": (0, 1)}, {"age": 0.1, "income": 0.1})
     matcher.check()
     assert matcher.top_k(event, 3) == [(3, 0.2), (20, 0.2), (21, 0.2)]
+
+
+def test_merging_bases_stops_early_also_beside_a_delta():
+    n = 5000
+    weights = np.repeat(np.arange(n, 0.0, -1.0)[:, np.newaxis], 2, axis=1)
+    matcher = RelaxedMatcher(["age", "income"], patience=MERGES)
+    matcher.insert_many(np.arange(n), np.zeros((n, 2)), np.ones((n, 2)), weights)
+    matcher.rebase()
+    matcher.update_weights(4000, {"age": n + 1.0, "income": 1.0})
+    matcher.update_weights(0, {"age": 0.5, "income": 0.5})
+    hits = matcher.top_k({"age": 0.5, "income": 0.5}, 10)
+    best = [(i, 2.0 * (n - i)) for i in range(1, 11)]
+    assert hits == best
+    assert matcher.top_k({"age": 0.5}, 2) == [(4000, n + 1.0), (1, n - 1.0)]
+    assert 0 < matcher.visited < n // 5
+
+
+@pytest.mark.parametrize("patience", [MERGES, SIFTS, 1.0])
+def test_new_bases_change_no_answer(patience):
+    ids, *columns = crowd(1400, 10)
+    matcher = RelaxedMatcher(ATTRIBUTES, branching=4, patience=patience)
+    matcher.insert_many(ids, *columns)
+    probes = np.array([[9.0, 20.0, 3.0], [14.0, 14.0, 14.0], [9.0, NAN, NAN], [NAN, 20.0, 8.0]])
+    plain = array_bytes(matcher.top_k_many(probes, 300))
+    matcher.rebase()
+    matcher.check()
+    assert matcher.delta_share == 0.0
+    assert array_bytes(matcher.top_k_many(probes, 300)) == plain
+    live = crowd_oracle(ids, *columns).live
+    median = int(np.median(ids))
+    matcher.replace_base(trees_of(ATTRIBUTES, live), median)
+    matcher.check()
+    assert matcher.delta_share == (ids >= median).sum() / len(ids)
+    assert array_bytes(matcher.top_k_many(probes, 300)) == plain
+
+
+@pytest.mark.parametrize("wrong", [(-1.0, 1.0, 1.0), (0.0, 2.0, 1.0), (0.0, 1.0, 2.0), None])
+def test_a_subscription_that_one_tree_has_otherwise_is_not_answered_from_the_trees(wrong):
+    matcher = RelaxedMatcher(["age", "income"], branching=2, patience=MERGES)
+    both = {"age": (0, 1), "income": (0, 1)}
+    matcher.insert(1, both, {"age": 1.0, "income": 1.0})
+    matcher.insert(2, {"age": (0, 1)}, {"age": 1.0})
+    age = SOPTRTree.build([1, 2], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0])
+    rows = [(2, 0.0, 1.0, 5.0)]  # which does not constrain income
+    rows += [(1, *wrong)] if wrong else []
+    income = SOPTRTree.build(*map(list, zip(*rows, strict=True)))
+    matcher.replace_base([age, income], 9)
+    matcher.check()
+    assert matcher.delta_share == 0.5
+    assert matcher.top_k({"age": 0.5, "income": 0.5}, 9) == [(1, 2.0), (2, 1.0)]
+    assert matcher.top_k({"income": 0.5}, 9) == [(1, 1.0)]
+
+
+def test_a_matcher_is_worn_when_a_tenth_has_changed():
+    n = 20_000
+    matcher, ids, ends = RelaxedMatcher(ATTRIBUTES), np.arange(n), np.zeros((n, 3))
+    weights = np.ones((n, 3))
+    matcher.insert_many(ids, ends, ends, weights)
+    assert matcher.is_worn
+    matcher.rebase()
+    assert not matcher.is_worn
+    matcher.delete_many(ids[:1000])
+    matcher.insert_many(ids[:1000], ends[:1000], ends[:1000], weights[:1000])
+    assert not matcher.is_worn
+    assert matcher.delta_share == 1000 / n
+    matcher.update_weights(1000, dict.fromkeys(ATTRIBUTES, 2.0))
+    assert matcher.is_worn
+
+
+def test_bases_take_less_memory_than_deltas_and_a_fork_shares_them():
+    matcher = RelaxedMatcher(ATTRIBUTES)
+    matcher.insert_many(*crowd(5000, 100))
+    before = matcher.nbytes
+    matcher.rebase()
+    assert matcher.nbytes < 0.95 * before
+    twin = matcher.fork()
+    pairs = zip(matcher._trees.bases, twin._trees.bases, strict=True)
+    assert all(ours is theirs for ours, theirs in pairs)
+
+
+def test_trees_that_do_not_fit_are_refused(ads):
+    fitting = trees_of(ads.attributes, {})
+    with keeps(ads, ValueError, 2, "visits"):
+        ads.replace_base(fitting[:2], 5)
+    with keeps(ads, ValueError, "SOPTRTree", "age"):
+        ads.replace_base(fitting[0], 5)
+    with keeps(ads, ValueError, "IRTree", "visits"):
+        ads.replace_base([*fitting[:-1], IRTree()], 5)
+    with keeps(ads, ValueError, "since", -1):
+        ads.replace_base(fitting, -1)
 
 
 @pytest.mark.parametrize("patience", [MERGES, SIFTS])
