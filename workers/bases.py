@@ -11,7 +11,7 @@ from indexes.intervals import SOPTArrays, SOPTRTree
 from topics.array_blob import BlobError
 from topics.bad_record import BadRecord
 from topics.base_store import BaseStore, NotStored, StoreFailed
-from topics.bases import Base, BaseName, decode_record, decode_tree
+from topics.bases import Base, BaseName, TreeBlob, decode_record, decode_tree
 from workers import metrics
 from workers.context import Context
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class BaseFollower:
-    """Follows `bases` for the one attribute of a ranked collection."""
+    """Follows `bases`, in which a shard has a tree an attribute."""
 
     def __init__(self, context: Context, shard: int) -> None:
         self._context, self._shard = context, shard
@@ -58,27 +58,20 @@ class BaseFollower:
         else:
             self._newest = base
 
-    def load(self, base: Base) -> SOPTRTree | None:
-        """Its tree, every byte verified; None, with a warning, if it cannot be had."""
+    def load(self, base: Base) -> list[SOPTRTree] | None:
+        """Its trees, every byte verified; None, with a warning, if they cannot be had."""
         settings = self._context.settings
-        name = BaseName(base.topic, base.topic_id, base.shard, base.next_offset)
         uri = settings.spark.bases or settings.redis.url
         try:
             store = BaseStore.open(uri.get_secret_value())
-            (tree,) = base.trees
-            data = store.get(tree.name)
-            tree.verify(data)
-            arrays = decode_tree(name, tree.attribute, data)
-            loaded = SOPTRTree.from_arrays(SOPTArrays(**arrays))
+            return [_loaded(store, base, tree) for tree in base.trees]
         except StoreFailed as failed:  # it may be there the next time
             self._refuse("unreachable", str(failed))
-            return None
         except (NotStored, BlobError, KeyError, ValueError) as error:
             self._newest = None
             reason = error.reason if isinstance(error, BlobError) else "missing"
             self._refuse(reason, str(error))
-            return None
-        return loaded
+        return None
 
     def taken(self, base: Base) -> None:
         if self._newest == base:
@@ -99,3 +92,10 @@ class BaseFollower:
     def close(self) -> None:
         if self._consumer is not None:
             self._consumer.close()
+
+
+def _loaded(store: BaseStore, base: Base, tree: TreeBlob) -> SOPTRTree:
+    data = store.get(tree.name)
+    tree.verify(data)
+    name = BaseName(base.topic, base.topic_id, base.shard, base.next_offset)
+    return SOPTRTree.from_arrays(SOPTArrays(**decode_tree(name, tree.attribute, data)))

@@ -14,6 +14,7 @@ from indexes.intervals import (
     MatcherArrays,
     RelaxedArrays,
     RelaxedMatcher,
+    SOPTRTree,
 )
 from topics.subscriptions import KINDS, SubscriptionContract, contract_for
 
@@ -21,7 +22,10 @@ __all__ = ["KINDS", "ShardIndex", "contract_of", "index_from", "new_index"]
 
 
 class ShardIndex(Protocol):
-    """What a shard asks of an index; columns are those of the kind's contract."""
+    """What a shard asks of an index; columns are those of the kind's contract.
+
+    An index answers from a base, which is never changed, and from what came since.
+    """
 
     def __len__(self) -> int: ...
 
@@ -31,6 +35,18 @@ class ShardIndex(Protocol):
     def insert_many(self, ids: np.ndarray, *columns: Any) -> None: ...
 
     def delete_many(self, ids: np.ndarray) -> None: ...
+
+    @property
+    def delta_share(self) -> float: ...
+
+    @property
+    def is_worn(self) -> bool: ...
+
+    def rebase(self) -> None: ...
+
+    def replace_base(self, trees: Sequence[SOPTRTree], since: int) -> None: ...
+
+    def fork(self) -> "ShardIndex": ...
 
     def ids(self) -> np.ndarray: ...
 

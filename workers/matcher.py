@@ -82,6 +82,7 @@ class Matcher:
     def report(self) -> None:
         """Ready when every shard is restored; a worker without shards stands by and is ready."""
         feeds = {shard: lane.feed for shard, lane in self._lanes.items()}
+        metrics.SHARDS.labels(self._context.collection.name).set(len(feeds))
         behind = {s: f.behind for s, f in feeds.items() if not f.restored.is_set()}
         if behind:
             listed = ", ".join(f"{s} ({n} records behind)" for s, n in sorted(behind.items()))

@@ -13,6 +13,7 @@ LINGER = Gauge("podium_router_linger_seconds", "How long the router gathers even
 ANSWER_SECONDS = Histogram(
     "podium_answer_seconds", "Time to answer one frame", ["collection"], buckets=_SECONDS
 )
+SHARDS = Gauge("podium_shards", "Shards that the matcher holds, restored or not", ["collection"])
 CHANGES = Counter("podium_subscription_changes_total", "Changes applied", ["collection", "shard"])
 SUBSCRIPTIONS = Gauge("podium_subscriptions", "Live subscriptions", ["collection", "shard"])
 FEED_LAG = Gauge("podium_feed_lag_records", "Records behind", ["collection", "shard"])

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexes.intervals import LiveMatcher
 from workers.kinds import ShardIndex
 
 
@@ -44,7 +43,7 @@ def folded(changes: Sequence[IndexChange]) -> IndexChange:
 class Renewal:
     """The new index is built, and catches up, in another thread than the one that calls `note`."""
 
-    def __init__(self, index: LiveMatcher) -> None:
+    def __init__(self, index: ShardIndex) -> None:
         self.index = index
         self._missed: deque[IndexChange] = deque()
 

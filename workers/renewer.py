@@ -1,14 +1,17 @@
 """Keeps the index of one shard quick: with the bases of the Spark job, or by itself."""
 
 import asyncio
+import time
 from collections.abc import Callable
 
-from indexes.intervals import LiveMatcher
 from workers import metrics
 from workers.bases import BaseFollower
 from workers.context import Context
+from workers.kinds import ShardIndex
 from workers.shard import Shard
 
+# An index that changes quickly would be rebuilt all the time: rebuilding it may take this share.
+_MOST_TIME = 0.1
 # Batches of changes that a new index may still miss when it takes over, which frames wait for.
 _MOST_BEHIND = 2
 
@@ -18,29 +21,31 @@ class Renewer:
         self._shard = shard
         self._follower = BaseFollower(context, shard.number)
         self._labels = (context.collection.name, str(shard.number))
+        self._rests_until = 0.0
 
     async def step(self, topic_id: str) -> None:
         """Take a base that is new, or make one if the index is worn; else nothing."""
-        if not self._shard.has_base:
-            return
         follower, loop = self._follower, asyncio.get_running_loop()
-        wanted = range(self._shard.base_offset + 1, self._shard.next_offset + 1)
+        # One that is as new as ours is taken as well: it has cost this machine nothing.
+        wanted = range(self._shard.base_offset, self._shard.next_offset + 1)
         base = await loop.run_in_executor(None, follower.poll, topic_id, wanted)
-        tree = None if base is None else await loop.run_in_executor(None, follower.load, base)
-        if base is not None and tree is not None:
+        trees = None if base is None else await loop.run_in_executor(None, follower.load, base)
+        if base is not None and trees is not None:
             since = base.next_offset
-            await self._renew(lambda index: index.replace_base(tree, since), since)
+            await self._renew(lambda index: index.replace_base(trees, since), since)
             follower.taken(base)
-        elif self._shard.is_worn:
-            await self._renew(LiveMatcher.rebase, self._shard.next_offset)
+        elif self._shard.is_worn and time.monotonic() >= self._rests_until:
+            await self._renew(lambda index: index.rebase(), self._shard.next_offset)
 
-    async def _renew(self, rebuild: Callable[[LiveMatcher], None], base_offset: int) -> None:
-        loop = asyncio.get_running_loop()
+    async def _renew(self, rebuild: Callable[[ShardIndex], None], base_offset: int) -> None:
+        loop, began = asyncio.get_running_loop(), time.monotonic()
         renewal = self._shard.begin_renewal()
         await loop.run_in_executor(None, rebuild, renewal.index)
         while renewal.behind > _MOST_BEHIND:
             await loop.run_in_executor(None, renewal.catch_up)
         self._shard.end_renewal(base_offset)
+        now = time.monotonic()
+        self._rests_until = now + (now - began) / _MOST_TIME
         metrics.RENEWALS.labels(*self._labels).inc()
         metrics.DELTA_SHARE.labels(*self._labels).set(self._shard.delta_share)
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from indexes.intervals import LiveMatcher
 from topics.frames import Frame
 from topics.keys import Keys
 from topics.partials import Partial
@@ -23,7 +22,7 @@ class Shard:
     def __init__(self, number: int, contract: SubscriptionContract, index: ShardIndex) -> None:
         self.number, self.contract = number, contract
         self.next_offset = 0  # everything below is applied
-        self.base_offset = 0  # everything below is in the base of the index, where it has one
+        self.base_offset = 0  # everything below is in the base of the index
         self._index = index
         self._keys = KeyTable()
         self._renewal: Renewal | None = None
@@ -40,7 +39,7 @@ class Shard:
     @property
     def delta_share(self) -> float:
         """How much of the index is outside its optimal part, from 0 to 1."""
-        return self._index.delta_share if isinstance(self._index, LiveMatcher) else 0.0
+        return self._index.delta_share
 
     def apply(self, changes: Changes) -> None:
         """An update is a delete of the old offset and an insert of the new one."""
@@ -111,24 +110,24 @@ class Shard:
         """
         self._work_off()
         self._backlog = None
-        if isinstance(self._index, LiveMatcher) and self._index.is_worn:
+        if self._gains_by_rebasing and self._index.is_worn:
             self._index.rebase()
             self.base_offset = self.next_offset
 
     @property
-    def has_base(self) -> bool:
-        """Whether its index can take a new base."""
-        return isinstance(self._index, LiveMatcher)
-
-    @property
     def is_worn(self) -> bool:
         """Whether a renewal would make answers quicker."""
-        worn = isinstance(self._index, LiveMatcher) and self._index.is_worn
+        worn = self._gains_by_rebasing and self._index.is_worn
         return worn and self._renewal is None
+
+    @property
+    def _gains_by_rebasing(self) -> bool:
+        # With several attributes most events are answered by a scan in rank order: a base that
+        # comes from elsewhere saves memory, but to build one here would only cost time.
+        return len(self.contract.attributes) == 1
 
     def begin_renewal(self) -> Renewal:
         """Start to note what the index that is being built elsewhere misses."""
-        assert isinstance(self._index, LiveMatcher)
         self._renewal = Renewal(self._index.fork())
         return self._renewal
 

@@ -223,7 +223,7 @@ def batches_of(kind, attributes):
     return st.lists(st.tuples(batch, st.sampled_from(RENEWAL_STEPS)), max_size=6)
 
 
-# What happens to the index after a batch, where the kind's index has a base.
+# What happens to the index after a batch.
 RENEWAL_STEPS = ["nothing", "begin", "rebuild", "catch up", "end", "open", "restore"]
 
 
@@ -270,7 +270,7 @@ def renew(shard, step, renewal):
 @given(data=st.data())
 def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
     shard, renewal = new_shard(kind, attributes), None
-    log, has_base = [], (kind, len(attributes)) == ("ranked", 1)
+    log = []
     batches, replayed = data.draw(batches_of(kind, attributes)), data.draw(st.integers(0, 6))
     for at, (batch, step) in enumerate(batches):
         records = [(f"s {i}".encode(), value) for i, value in batch]
@@ -278,7 +278,7 @@ def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
         apply(shard, *records)
         if at == replayed:
             shard.open()
-        if at >= replayed and has_base:
+        if at >= replayed:
             renewal = renew(shard, step, renewal)
         if at >= replayed and step == "restore" and renewal is None:
             shard = restored(shard, kind)
