@@ -15,8 +15,6 @@ from podium.stack.fleet import is_ready
 from podium.stack.folder import ProcessRecord
 
 VISITORS_A_LOOK = 25
-RESTORES = "podium_restores_total"
-STARTS = ("any", "snapshot")
 
 Wait = Callable[[str, Callable[[], bool]], None]
 
@@ -26,7 +24,7 @@ class Recovery:
 
     def __init__(self, on: Scene, publisher: Publisher, wait: Wait) -> None:
         self._on, self._publisher, self._wait = on, publisher, wait
-        self.victim: ProcessRecord = on.workers("matcher")[0]
+        self.victim: ProcessRecord = max(on.workers("matcher"), key=_shards)
 
     def wait_for_snapshots(self) -> None:
         """Of every shard, with all that is subscribed."""
@@ -41,18 +39,14 @@ class Recovery:
     def kill(self, visitors: Sequence[Record]) -> Killed:
         """These visitors come meanwhile; they wait in Kafka until its shards are held again."""
         victim, waiting = self.victim, iter(visitors)
-        shards = int(metric(victim, RESTORES))
-        others = [m for m in self._on.workers("matcher") if m.name != victim.name]
-        before = {start: _restores(others, **_start_label(start)) for start in STARTS}
-
-        def taken_over(start: str) -> int:
-            """By the victim itself, back again, or by others."""
-            now = _restores([victim, *others], **_start_label(start))
-            return int(now - before[start])
+        matchers = self._on.workers("matcher")
+        others = [matcher for matcher in matchers if matcher.name != victim.name]
+        before, from_before = _restores(others), _restores(others, start="snapshot")
 
         def is_back() -> bool:
             self._publisher.send_visitors(list(islice(waiting, VISITORS_A_LOOK)))
-            return taken_over("any") >= shards and is_ready(victim.port or 0)
+            held = sum(map(_shards, matchers)) >= self._on.collection.shards
+            return held and all(is_ready(matcher.port or 0) for matcher in matchers)
 
         began = time.monotonic()
         with self._on.killed(victim.name):
@@ -60,15 +54,18 @@ class Recovery:
         back_s = time.monotonic() - began
         self._publisher.send_visitors(list(waiting))
         self._publisher.flush()
-        return Killed(victim.name, back_s, shards, taken_over("snapshot"), len(visitors))
+        # Taken over by the victim itself, back again, or by others.
+        shards = _restores(matchers) - before
+        from_snapshots = _restores(matchers, start="snapshot") - from_before
+        return Killed(victim.name, back_s, shards, from_snapshots, len(visitors))
 
 
-def _start_label(start: str) -> dict[str, str]:
-    return {} if start == "any" else {"start": start}
+def _shards(matcher: ProcessRecord) -> int:
+    return int(metric(matcher, "podium_shards"))
 
 
-def _restores(matchers: Sequence[ProcessRecord], **labels: str) -> float:
-    return sum(metric(matcher, RESTORES, **labels) for matcher in matchers)
+def _restores(matchers: Sequence[ProcessRecord], **labels: str) -> int:
+    return int(sum(metric(matcher, "podium_restores_total", **labels) for matcher in matchers))
 
 
 def subscription_ends(on: Scene) -> list[int]:

@@ -49,11 +49,21 @@ class Streamed:
 
 
 @dataclass(frozen=True)
+class Rebuilt:
+    shards: int
+    built_s: float  # by Spark, its own start included
+    swapped_s: float
+    delta_before: float  # the share of the index that is outside its base
+    delta_after: float
+    visitors: int  # who came meanwhile
+
+
+@dataclass(frozen=True)
 class Killed:
     worker: str
     back_s: float  # from its death to its next `ready`
-    shards: int
-    from_snapshots: int  # of its shards, back without a replay from the beginning
+    shards: int  # that were taken over
+    from_snapshots: int  # of them, without a replay from the beginning
     visitors: int  # who came meanwhile
 
 
@@ -70,6 +80,7 @@ class Report:
     topic: str  # of the events
     registered: Registered
     streamed: Streamed
+    rebuilt: Rebuilt
     killed: Killed
     burst: Burst
     delivery: Delivery
@@ -91,6 +102,7 @@ class Report:
             "seed": self.seed,
             "registered": asdict(self.registered),
             "streamed": asdict(self.streamed) | {"latency": latency and latency._asdict()},
+            "rebuilt": asdict(self.rebuilt),
             "killed": asdict(self.killed),
             "burst": asdict(self.burst),
             "visitors": delivery.events,
@@ -141,7 +153,8 @@ class Report:
         return lines
 
     def _measured_lines(self) -> list[str]:
-        first, stream, burst, killed = self.registered, self.streamed, self.burst, self.killed
+        first, stream, burst = self.registered, self.streamed, self.burst
+        rebuilt, killed = self.rebuilt, self.killed
         slowed = f" ({stream.wanted_per_s:,} were too many here)" if stream.slowed else ""
         p50_ms, p99_ms = stream.latency or (None, None)
         return [
@@ -153,6 +166,11 @@ class Report:
             " from the event's timestamp to its match record's,",
             f"          while {counted(stream.new_ads, 'ad')} came, {stream.new_bids:,} changed"
             f" their bid and {stream.unsubscribed:,} left",
+            f"rebase    {counted(rebuilt.shards, 'base')} built by Spark in {rebuilt.built_s:.1f} s"
+            f" and swapped in within {rebuilt.swapped_s:.1f} s:",
+            f"          the delta share went from {100 * rebuilt.delta_before:.1f} to"
+            f" {100 * rebuilt.delta_after:.1f} %,",
+            f"          while {counted(rebuilt.visitors, 'visitor')} came",
             f"kill      {killed.worker} killed with SIGKILL and back in {killed.back_s:.1f} s,"
             f" {killed.from_snapshots} of {counted(killed.shards, 'shard')} from snapshots,",
             f"          while {counted(killed.visitors, 'visitor')} came",

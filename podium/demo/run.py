@@ -33,6 +33,7 @@ def _board(options: Options) -> Board:
             Step("start", f"Kafka, Redis, 1 router, {matchers}, 1 merger"),
             Step("register", f"{first:,} ads"),
             Step("stream", f"{streamed:,} visitors, while ads come, change and go"),
+            Step("rebase", "Spark builds optimal indexes, the matchers swap them in"),
             Step("kill", "a matcher, which comes back from its snapshots"),
             Step("burst", "the other visitors at full speed"),
             Step("check", f"{options.check:,} answers against a full scan"),

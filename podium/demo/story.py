@@ -10,11 +10,12 @@ from functools import partial
 import numpy as np
 
 from podium.demo.check import State
-from podium.demo.data import NEW_AD, NEW_BID, UNSUBSCRIBED, Script
+from podium.demo.data import NEW_AD, NEW_BID, UNSUBSCRIBED, Record, Script
 from podium.demo.monitor import Monitor, Workers
 from podium.demo.publish import Publisher
+from podium.demo.rebuild import Rebuild
 from podium.demo.recovery import Recovery, subscription_ends
-from podium.demo.report import Burst, Killed, Registered, Report, Streamed
+from podium.demo.report import Burst, Killed, Rebuilt, Registered, Report, Streamed
 from podium.demo.scene import Scene
 from podium.demo.table import Board, milliseconds
 from podium.demo.topics_read import behind, end_offsets
@@ -75,6 +76,7 @@ class Story:
         registered = self._register()
         before = self._newest_state()
         streamed = self._stream()
+        rebuilt = self._rebase()
         killed = self._kill()
         burst = self._burst()
         self._board.figures = None
@@ -99,6 +101,7 @@ class Story:
             self._on.topic("events"),
             registered,
             streamed,
+            rebuilt,
             killed,
             burst,
             *verdict,
@@ -181,17 +184,32 @@ class Story:
             return True
         return time.time() - self._publisher.sent_ms[waiting] / 1000 < KEEPS_UP_S
 
-    def _kill(self) -> Killed:
+    def _rebase(self) -> Rebuilt:
         everything = len(self._script.first_ads) + len(self._script.changes)
-        self._board.begin("kill", "waiting for snapshots of all shards")
+        self._board.begin("rebase", "waiting for the last changes")
         self._wait("indexing ads", lambda: self._monitor.counters.indexed >= everything)
+        rebuild = Rebuild(self._on, self._publisher, self._wait)
+        rebuilt = rebuild.run(self._next_visitors(), lambda text: self._board.say("rebase", text))
+        self._settle()
+        before, after = 100 * rebuilt.delta_before, 100 * rebuilt.delta_after
+        took = f"{rebuilt.built_s + rebuilt.swapped_s:.1f} s"
+        self._board.end(
+            "rebase", f"in {took}; delta share {before:.1f} % before, {after:.1f} % after"
+        )
+        return rebuilt
+
+    def _next_visitors(self) -> list[Record]:
+        """A tenth of them; what is left at the end comes in the burst."""
+        first = self._publisher.last_visitor
+        return self._script.visitors[first : first + len(self._script.visitors) // 10]
+
+    def _kill(self) -> Killed:
+        self._board.begin("kill", "waiting for snapshots of all shards")
         recovery = Recovery(self._on, self._publisher, self._wait)
         recovery.wait_for_snapshots()
         victim = recovery.victim.name
         self._board.say("kill", f"{victim} is dead; visitors keep coming")
-        first = self._publisher.last_visitor
-        some = len(self._script.visitors) // 10  # the others are left for the burst
-        killed = recovery.kill(self._script.visitors[first : first + some])
+        killed = recovery.kill(self._next_visitors())
         self._settle()
         counts = f"{killed.from_snapshots} of {killed.shards} shards from snapshots"
         self._board.end("kill", f"{victim} back in {killed.back_s:.1f} s, {counts}")

@@ -157,6 +157,15 @@ class Stack:
             Supervised(name, kind, list(argv), log_path, env, port, dict(labels or {}))
         )
 
+    def start_task(
+        self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None
+    ) -> Child:
+        """Run a command that ends by itself, with its output in logs/NAME.log.
+
+        It is not started again; if the stack's process dies before, it is stopped.
+        """
+        return Child(argv, self.folder.log_path(name), self._live.link, env)
+
     def wait_worker(self, name: str, ready: Callable[[], bool], timeout_s: float) -> None:
         self._live.wait_ready(name, ready, timeout_s)
 

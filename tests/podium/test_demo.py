@@ -69,6 +69,9 @@ def test_a_small_demo_agrees_with_a_full_scan_and_leaves_nothing(stack_folder: P
     assert report["visitors"] == 1000
     assert 900 < report["with_a_match"] <= 1000
     assert report["unknown"] == report["missing"] == []
+    rebuilt = report["rebuilt"]
+    assert rebuilt["shards"] == 2
+    assert rebuilt["delta_after"] <= rebuilt["delta_before"]
     killed = report["killed"]
     assert killed["from_snapshots"] == killed["shards"] > 0
     assert killed["visitors"] == 100

@@ -10,7 +10,7 @@ from rich.console import Console
 from podium.demo.check import Agreement, Delivery, Disagreement, Event
 from podium.demo.monitor import Counters, Figures, Lag, Rates, lag_of
 from podium.demo.readable import ad_text, visitor_text
-from podium.demo.report import Ad, Burst, Example, Killed, Registered, Report, Streamed
+from podium.demo.report import Ad, Burst, Example, Killed, Rebuilt, Registered, Report, Streamed
 from podium.demo.table import Board, Step, line, render
 from podium.demo.watch import Percentiles, percentiles
 
@@ -119,8 +119,9 @@ REPORT = Report(
     topic="podium.ads.events",
     registered=Registered(150_000, 48_000.0),
     streamed=Streamed(40, 24_960, 2499.0, 2500, False, 50_000, 5000, 5000, Percentiles(14.0, 40.0)),
+    rebuilt=Rebuilt(2, 18.0, 1.5, 0.25, 0.0, 5000),
     killed=Killed("ads-matcher", 5.25, 2, 2, 5000),
-    burst=Burst(20_000, 31_000.0),
+    burst=Burst(15_000, 31_000.0),
     delivery=Delivery(50_000, 49_812, [], [], []),
     agreement=Agreement(500, 500, 480, None),
     examples=[
