@@ -1,0 +1,36 @@
+"""`BETree`: the rigid predecessor of the BE*-tree, for comparison (Sadoghi and Jacobsen, BE-Tree).
+
+It has the same p-nodes, c-nodes and l-nodes, but the domain of an attribute is a grid of equal
+cells that is halved again and again, wherever the values lie; partitions are ranked by how many
+expressions share the attribute; and there are no bounds of weights, so the k best are found among
+all matches.
+"""
+
+import numpy as np
+
+from indexes.boolean.be_star_tree import BEStarTree
+from indexes.boolean.codes import MOST_BOUNDS, Codes, learn_codes
+from indexes.boolean.tree_cut import RIGID
+
+__all__ = ["BETree"]
+
+
+class BETree(BEStarTree):
+    def __init__(self, leaf_capacity: int = 20) -> None:
+        super().__init__(leaf_capacity=leaf_capacity)
+        self._options = self._options._replace(
+            split=RIGID, beta=np.inf, group=1, by_size=True, prune=False
+        )
+
+    def _learn(self, live: np.ndarray, columns: int) -> Codes:
+        """Cells of equal extent between the least and the greatest end of each column."""
+        quantiles = learn_codes(self._store, live, columns)
+        starts, bounds = np.zeros(columns + 1, np.int32), []
+        for column in range(columns):
+            own = quantiles.bounds[quantiles.starts[column] : quantiles.starts[column + 1]]
+            if len(own):
+                lines = np.unique(np.linspace(own[0], own[-1], MOST_BOUNDS))
+                bounds.append(lines)
+                starts[column + 1] = len(lines)
+        cells = np.concatenate(bounds) if bounds else np.zeros(0)
+        return Codes(np.cumsum(starts, dtype=np.int32), cells)

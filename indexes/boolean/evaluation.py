@@ -1,0 +1,116 @@
+"""Predicates and conjunctions held against an event, exactly."""
+
+import numpy as np
+from numba import njit
+
+from indexes.boolean.batches import BETWEEN, EQ, GE, GT, IN, LE, LT, NE
+from indexes.boolean.rows import (
+    COLUMN_MASK,
+    KIND_SHIFT,
+    PLACE_MASK,
+    PLACE_SHIFT,
+    bare,
+    hot,
+    place_of,
+)
+
+
+@hot
+def in_list(lists, start, value):
+    low, high = start + 1, start + 1 + int(lists[start])
+    while low < high:
+        middle = (low + high) // 2
+        if lists[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low <= start + int(lists[start]) and lists[low] == value
+
+
+@hot
+def holds(kind, operands, o, lists, value):
+    """Whether one predicate holds; never for NaN, which stands for what an event lacks."""
+    wanted = operands[o]
+    if kind == EQ:
+        return value == wanted
+    if kind == BETWEEN:
+        return wanted <= value and value <= operands[o + 1]
+    if kind == LT:
+        return value < wanted
+    if kind == LE:
+        return value <= wanted
+    if kind == GT:
+        return value > wanted
+    if kind == GE:
+        return value >= wanted
+    if kind == NE:
+        return value < wanted or value > wanted
+    if kind == IN:
+        return in_list(lists, int(wanted), value)
+    return value == value and not in_list(lists, int(wanted), value)
+
+
+@njit(cache=True)
+def holds_one(kind, operands, lists, value):
+    return holds(kind, operands, 0, lists, value)
+
+
+@bare
+def interval_of(kind, operands, o, lists):
+    """The least closed interval with all values that a predicate admits (Table I)."""
+    wanted = operands[o]
+    if kind == EQ:
+        return wanted, wanted
+    if kind == BETWEEN:
+        return wanted, operands[o + 1]
+    if kind in (LT, LE):
+        return -np.inf, wanted
+    if kind in (GT, GE):
+        return wanted, np.inf
+    if kind == IN:
+        start = int(wanted)
+        return lists[start + 1], lists[start + int(lists[start])]
+    return -np.inf, np.inf
+
+
+@hot
+def evaluate(r, row, values, event_weights, parts):
+    """The score of a conjunction, its terms added in the order given, or -1 if it fails."""
+    size, p, w, o = place_of(r, row)
+    for i in range(size):
+        meta = r.meta[p + i]
+        kind, column = meta >> KIND_SHIFT, meta & COLUMN_MASK
+        if not holds(kind, r.reals, o, r.lists, values[column]):
+            return -1.0
+        o += 2 if kind == BETWEEN else 1
+        parts[(meta >> PLACE_SHIFT) & PLACE_MASK] = r.reals[w + i] * event_weights[column]
+    score = 0.0
+    for i in range(size):
+        score += parts[i]
+    return score
+
+
+@hot
+def score_of(r, row, event_weights, parts):
+    """What `evaluate` gives if all predicates hold."""
+    size, p, w, _ = place_of(r, row)
+    for i in range(size):
+        meta = r.meta[p + i]
+        place = (meta >> PLACE_SHIFT) & PLACE_MASK
+        parts[place] = r.reals[w + i] * event_weights[meta & COLUMN_MASK]
+    score = 0.0
+    for i in range(size):
+        score += parts[i]
+    return score
+
+
+@hot
+def all_hold(r, row, values):
+    size, p, _, o = place_of(r, row)
+    for i in range(size):
+        meta = r.meta[p + i]
+        kind = meta >> KIND_SHIFT
+        if not holds(kind, r.reals, o, r.lists, values[meta & COLUMN_MASK]):
+            return False
+        o += 2 if kind == BETWEEN else 1
+    return True

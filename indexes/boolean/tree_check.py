@@ -1,0 +1,172 @@
+"""The invariants of a BE*-tree, in plain Python: the definition of the structure."""
+
+import numpy as np
+
+from indexes.boolean.codes import Codes
+from indexes.boolean.rows import COLUMN_MASK, NIL, SIZE_MASK, Rows
+from indexes.boolean.tree_layout import (
+    COLUMN,
+    COUNT,
+    DEPTH,
+    E_COUNT,
+    E_START,
+    ENTRIES,
+    ENTRY,
+    GROUPS,
+    LEFT,
+    MOST_DEPTH,
+    OVER,
+    PARENT,
+    PDIR,
+    PDIR_COUNT,
+    PNODE,
+    RIGHT,
+    ROOM,
+    ROOT,
+    ROW_MASK,
+    SEGMENT,
+    SIZE,
+    START,
+    Tree,
+)
+from indexes.boolean.tree_settle import Options, localise
+
+
+class TreeChecker:
+    def __init__(self, tree: Tree, rows: Rows, codes: Codes, options: Options) -> None:
+        self.t, self.r, self.codes, self.options = tree, rows, codes, options
+        self.seen: list[int] = []  # rows
+        self.buckets: set[int] = set()
+
+    def c_node(self, node: int, path: list[int]) -> tuple[np.ndarray, float, int]:
+        """Check a c-node and all below it; return its own box, greatest weight and members."""
+        t, c = self.t, self.t.c[node]
+        assert node not in self.buckets
+        self.buckets.add(node)
+        assert c[DEPTH] == len(path) <= MOST_DEPTH
+        assert 0 <= c[COUNT] <= c[ROOM]
+        box = self.l_node(node, path)
+        best, size = float(t.best[node]), int(c[COUNT])
+        directory = range(c[PDIR], c[PDIR] + c[PDIR_COUNT])
+        columns = [int(t.d_column[at]) for at in directory]
+        assert len(set(columns)) == len(columns)
+        assert not set(columns) & set(path)
+        for at, column in zip(directory, columns, strict=True):
+            pnode = int(t.d_node[at])
+            assert t.p[pnode, COLUMN] == column
+            assert t.p[pnode, PARENT] == node
+            below, top, members = self.p_node(pnode, [*path, column])
+            box, best, size = _union(box, below[: len(path)]), max(best, top), size + members
+        assert (t.own[node, : len(path)] == box).all()
+        assert t.top[node] == best
+        return box, best, size
+
+    def l_node(self, node: int, path: list[int]) -> np.ndarray:
+        t, c, r = self.t, self.t.c[node], self.r
+        box = _nothing(len(path))
+        sums, floors = np.zeros(GROUPS), np.full(GROUPS, np.inf)
+        best, oldest = -1.0, np.iinfo(np.int64).max
+        for at in range(c[SEGMENT], c[SEGMENT] + c[COUNT]):
+            row = int(t.m_record[at, 3]) & ROW_MASK
+            self.seen.append(row)
+            assert t.where[row] == node
+            own = np.array([self.interval(row, column) for column in path]).reshape(-1, 2)
+            box = _union(box, own)
+            if path:
+                assert (t.m_low[at], t.m_high[at]) == tuple(own[-1])
+            columns, weights = self.weights(row)
+            assert t.m_sum[at] >= weights.sum() * (1 - 1e-12)
+            best, oldest = max(best, float(t.m_sum[at])), min(oldest, int(r.ids[row]))
+            groups = np.bincount(columns % GROUPS, weights, minlength=GROUPS)
+            sums, floors = np.maximum(sums, groups), np.minimum(floors, groups)
+            self.words(at, row)
+        assert t.best[node] == best
+        assert t.oldest[node] <= oldest
+        unit = max(best, 0.0) / 255 * (1 + 1e-9)
+        assert (t.sums[node] * unit >= sums).all()
+        assert not c[COUNT] or (t.floors[node] * unit <= floors + 1e-6 * unit).all()
+        return box
+
+    def weights(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and weights of a row's predicates."""
+        start = int(self.r.start[row])
+        size = int(self.r.meta[2 * start]) & SIZE_MASK
+        metas, first = self.r.meta[2 * start + 1 : 2 * start + 1 + size], start + size // 2 + 1
+        return metas.astype(np.int64) & COLUMN_MASK, self.r.reals[first : first + size]
+
+    def words(self, at: int, row: int) -> None:
+        """Every test of a record is that of a predicate of its row."""
+        own = {(column + 1, low, high) for column, low, high in self.predicates(row)}
+        for word in self.t.m_record[at, :3].tolist():
+            test = word >> 16, (word >> 8) & 255, word & 255
+            assert test in own or test == (0, 1, 255)
+
+    def p_node(self, pnode: int, path: list[int]) -> tuple[np.ndarray, float, int]:
+        """Check a p-node and its buckets; return their total box, greatest weight and members."""
+        t, p = self.t, self.t.p[pnode]
+        fields = (p[START], p[ENTRIES]) if p[PARENT] == 0 else t.c[p[PARENT], [E_START, E_COUNT]]
+        start, count = int(fields[0]), int(fields[1])
+        run = t.e_node[start : start + count].tolist()
+        entries = [node for node in run if t.c[node, PNODE] == pnode]
+        buckets: list[int] = []
+        total, best, size = self.bucket(int(p[ROOT]), NIL, pnode, path, buckets)
+        assert sorted(buckets) == sorted(entries)
+        for node in entries:
+            place = int(t.c[node, ENTRY])
+            assert run[place] == node
+            word, (low, high) = int(t.e_word[start + place]), t.own[node, len(path) - 1].tolist()
+            assert (word >> 16, (word >> 8) & 255, word & 255) == (path[-1] + 1, low, high)
+            assert t.e_top[start + place] == t.top[node]
+        assert p[SIZE] == size > 0
+        assert t.p_top[pnode] == best
+        return total, best, size
+
+    def bucket(
+        self, node: int, over: int, pnode: int, path: list[int], buckets: list[int]
+    ) -> tuple[np.ndarray, float, int]:
+        t, c = self.t, self.t.c[node]
+        buckets.append(node)
+        assert c[PNODE] == pnode
+        assert c[OVER] == over
+        total, best, size = self.c_node(node, path)
+        sides = []
+        for side in (LEFT, RIGHT):
+            if c[side] != NIL:
+                box, top, members = self.bucket(int(c[side]), node, pnode, path, buckets)
+                total, best, size = _union(total, box), max(best, top), size + members
+                sides.append(box[-1])
+        if len(sides) == 2:  # descendants repel each other
+            assert sides[0][1] < sides[1][0] or sides[1][1] < sides[0][0]
+        assert size > 0
+        assert (t.total[node, : len(path)] == total).all()
+        return total, best, size
+
+    def predicates(self, row: int) -> list[tuple[int, int, int]]:
+        """Column and codes of each predicate of a row, from its operands."""
+        popularity, rows = np.ones(1 << 18, np.int64), np.array([row], np.int32)
+        local = localise(self.r, self.codes, popularity, 1, rows, True)
+        columns, lows, highs = local.columns.tolist(), local.lows.tolist(), local.highs.tolist()
+        return list(zip(columns, lows, highs, strict=True))
+
+    def interval(self, row: int, column: int) -> tuple[int, int]:
+        own = [(high - low, low, high) for c, low, high in self.predicates(row) if c == column]
+        narrowest = min(own, key=lambda interval: interval[0])
+        return narrowest[1], narrowest[2]
+
+
+def check_tree(tree: Tree, rows: Rows, codes: Codes, live: np.ndarray, options: Options) -> None:
+    checker = TreeChecker(tree, rows, codes, options)
+    checker.c_node(0, [])
+    assert sorted(checker.seen) == live.tolist()
+    columns = {int(c): int(p) for c, p in enumerate(tree.at_root) if p != NIL}
+    directory = slice(tree.c[0, PDIR], tree.c[0, PDIR] + tree.c[0, PDIR_COUNT])
+    at_root = zip(tree.d_column[directory].tolist(), tree.d_node[directory].tolist(), strict=True)
+    assert columns == dict(at_root)
+
+
+def _nothing(levels: int) -> np.ndarray:
+    return np.tile(np.array([255, 0]), (levels, 1))
+
+
+def _union(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.stack((np.minimum(a[:, 0], b[:, 0]), np.maximum(a[:, 1], b[:, 1])), axis=1)

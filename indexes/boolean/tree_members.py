@@ -1,0 +1,250 @@
+"""Members of l-nodes, and the summaries that follow from them: boxes and bounds of weights."""
+
+import numpy as np
+from numba import njit
+
+from indexes.boolean.batches import MOST_PREDICATES
+from indexes.boolean.codes import coarse_on
+from indexes.boolean.rows import NIL, PLACE_MASK, PLACE_SHIFT, bare, hot, inner, place_of
+from indexes.boolean.tree_layout import (
+    COUNT,
+    DEPTH,
+    GROUPS,
+    LEFT,
+    LIMIT,
+    MANY,
+    MEMBERS,
+    NOTHING,
+    PDIR,
+    PDIR_COUNT,
+    PNODE,
+    RIGHT,
+    ROOM,
+    ROOT,
+    ROW_BITS,
+    ROW_MASK,
+    SEGMENT,
+    USED_C,
+    class_of,
+    give_run,
+    room_of,
+    show_bounds,
+    take_run,
+    word_of,
+)
+
+_WORDS = 3
+
+
+@hot
+def rounded_up(number):
+    single = np.float32(number)
+    if np.float64(single) < number:
+        single = np.nextafter(single, np.float32(np.inf))
+    return single
+
+
+@hot
+def row_of(t, at):
+    return np.int64(t.m_record[at, _WORDS]) & ROW_MASK
+
+
+@hot
+def on_path(path, depth, column):
+    found = False
+    for level in range(depth):
+        found |= path[level] == column
+    return found
+
+
+@bare
+def _write_words(t, at, local, member, path, depth):
+    """The tests that reject most, of predicates that the way to the l-node does not test.
+
+    Returns how many other predicates are left.
+    """
+    first, second, third = NIL, NIL, NIL
+    others = local.starts[member + 1] - local.starts[member]
+    for i in range(local.starts[member], local.starts[member + 1]):
+        if on_path(path, depth, local.columns[i]):
+            others -= 1
+            continue
+        if first == NIL or local.loads[i] < local.loads[first]:
+            first, second, third = i, first, second
+        elif second == NIL or local.loads[i] < local.loads[second]:
+            second, third = i, second
+        elif third == NIL or local.loads[i] < local.loads[third]:
+            third = i
+    for place, i in enumerate((first, second, third)):
+        word = NOTHING
+        if i != NIL:
+            low, high = np.int64(local.lows[i]), np.int64(local.highs[i])
+            word = word_of(np.int64(local.columns[i]), low, high)
+        t.m_record[at, place] = np.uint32(word)
+        others -= word != NOTHING
+    return min(others, MANY)
+
+
+@hot
+def _rescale(t, node, best):
+    """Express the bounds of groups, never too low or too high, in parts of a greater sum."""
+    ratio = max(np.float64(t.best[node]), 0.0) / np.float64(best) if best > 0 else 0.0
+    for group in range(GROUPS):
+        if t.sums[node, group] > 0:
+            t.sums[node, group] = min(255, int(t.sums[node, group] * ratio) + 1)
+        if t.best[node] >= 0:
+            t.floors[node, group] = max(0, int(t.floors[node, group] * ratio - 1e-6))
+    t.best[node] = best
+
+
+@hot
+def weigh_member(t, r, node, at, row, parts):
+    """A member's sum of weights, and what it adds to the l-node's bounds."""
+    groups = parts[MOST_PREDICATES : MOST_PREDICATES + GROUPS]
+    groups[:] = 0.0
+    size, first, w, _ = place_of(r, row)
+    for i in range(size):
+        meta, weight = r.meta[first + i], r.reals[w + i]
+        parts[(meta >> PLACE_SHIFT) & PLACE_MASK] = weight
+        groups[meta & (GROUPS - 1)] += weight
+    total = 0.0
+    for i in range(size):
+        total += parts[i]
+    t.m_sum[at] = rounded_up(total)
+    if t.m_sum[at] > t.best[node]:
+        _rescale(t, node, t.m_sum[at])
+    parts_of_best = 255.0 / t.best[node] if t.best[node] > 0 else 0.0
+    for group in range(GROUPS):
+        share = groups[group] * parts_of_best
+        if share > t.sums[node, group]:
+            t.sums[node, group] = min(255, int(share) + 1)
+        if share <= t.floors[node, group]:
+            t.floors[node, group] = max(0, int(share - 1e-6))
+    t.oldest[node] = min(t.oldest[node], r.ids[row])
+
+
+@hot
+def write_member(t, r, codes, local, member, node, at, low, high, path, depth, parts):
+    """Put a member into a place of an l-node's run, and widen the l-node's box and bounds."""
+    row = local.rows[member]
+    t.m_low[at], t.m_high[at] = low, high
+    others = _write_words(t, at, local, member, path, depth)
+    t.m_record[at, _WORDS] = np.uint32(np.int64(row) | (others << ROW_BITS))
+    t.where[row] = node
+    weigh_member(t, r, node, at, row, parts)
+    for level in range(depth):
+        if level < depth - 1:
+            low, high = coarse_on(r, codes, row, path[level])
+        else:
+            low, high = np.int64(t.m_low[at]), np.int64(t.m_high[at])
+        t.own[node, level, 0] = min(np.int64(t.own[node, level, 0]), low)
+        t.own[node, level, 1] = max(np.int64(t.own[node, level, 1]), high)
+
+
+@bare
+def forget_summary(t, node):
+    for level in range(t.c[node, DEPTH]):
+        t.own[node, level, 0], t.own[node, level, 1] = 255, 0
+    t.best[node] = t.top[node] = -1.0
+    t.oldest[node] = np.iinfo(np.int64).max
+    t.sums[node, :] = 0
+    t.floors[node, :] = 255
+
+
+@inner
+def _by_weight(r, local, order):
+    sums = np.zeros(len(order))
+    for i in range(len(order)):
+        size, _, w, _ = place_of(r, local.rows[order[i]])
+        for j in range(w, w + size):
+            sums[i] -= r.reals[j]
+    return np.argsort(sums, kind="mergesort")
+
+
+@inner
+def fill(t, r, codes, local, node, order, lows, highs, path, depth, capacity):
+    """Make the given members the l-node of a c-node.
+
+    They are ordered by where their intervals begin, which keeps together what an event admits;
+    where there are too many, because nothing tells them apart, the heaviest come first.
+    """
+    n = len(order)
+    give_run(t, MEMBERS, t.c[node, SEGMENT], t.c[node, ROOM])
+    t.c[node, COUNT], t.c[node, ROOM] = n, 0
+    t.c[node, LIMIT] = capacity if n <= capacity else 2 * n
+    forget_summary(t, node)
+    if n == 0:
+        return
+    t.c[node, ROOM] = room_of(class_of(n))
+    start = take_run(t, MEMBERS, n)
+    t.c[node, SEGMENT] = start
+    parts = np.empty(MOST_PREDICATES + GROUPS)
+    in_order = np.argsort(lows, kind="mergesort")
+    if n > capacity:
+        in_order = _by_weight(r, local, order)
+    for i in range(n):
+        j = in_order[i]
+        write_member(
+            t, r, codes, local, order[j], node, start + i, lows[j], highs[j], path, depth, parts
+        )
+
+
+@hot
+def widen(box, node, other_box, other, levels):
+    for level in range(levels):
+        box[node, level, 0] = min(box[node, level, 0], other_box[other, level, 0])
+        box[node, level, 1] = max(box[node, level, 1], other_box[other, level, 1])
+
+
+@bare
+def sum_up(t, node):
+    """Complete a c-node whose `own` is the box of its l-node, from what is below and beside it."""
+    depth, pnode = t.c[node, DEPTH], t.c[node, PNODE]
+    t.top[node] = t.best[node]
+    for at in range(t.c[node, PDIR], t.c[node, PDIR] + t.c[node, PDIR_COUNT]):
+        below = t.d_node[at]
+        t.top[node] = max(t.top[node], t.p_top[below])
+        widen(t.own, node, t.total, t.p[below, ROOT], depth)
+    gather_total(t, node)
+    show_bounds(t, node)
+    if pnode != NIL:
+        t.p_top[pnode] = max(t.p_top[pnode], t.top[node])
+
+
+@bare
+def gather_total(t, node):
+    depth = t.c[node, DEPTH]
+    for level in range(depth):
+        t.total[node, level, 0] = t.own[node, level, 0]
+        t.total[node, level, 1] = t.own[node, level, 1]
+    for side in (LEFT, RIGHT):
+        if t.c[node, side] != NIL:
+            widen(t.total, node, t.total, t.c[node, side], depth)
+
+
+@njit(cache=True)
+def rows_in_order(t, count):
+    """All rows, l-node after l-node as their runs lie in memory."""
+    used = t.state[USED_C]
+    order = np.empty(count, np.int32)
+    starts = np.empty(used, np.int64)
+    for node in range(used):
+        alive = t.c[node, DEPTH] != NIL and t.c[node, COUNT] > 0
+        starts[node] = t.c[node, SEGMENT] if alive else np.iinfo(np.int64).max
+    at = 0
+    for node in np.argsort(starts, kind="mergesort"):
+        if starts[node] == np.iinfo(np.int64).max:
+            break
+        for i in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
+            order[at] = row_of(t, i)
+            at += 1
+    return order
+
+
+@njit(cache=True)
+def renumber_members(t, new):
+    for node in range(t.state[USED_C]):
+        if t.c[node, DEPTH] != NIL:
+            for i in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
+                flag = np.int64(t.m_record[i, _WORDS]) & ~ROW_MASK
+                t.m_record[i, _WORDS] = np.uint32(np.int64(new[row_of(t, i)]) | flag)

@@ -1,0 +1,295 @@
+"""Settling expressions below a c-node: the two phases of the tree's growth (Algorithms 4 and 5).
+
+Clustering parts the members of a bucket by their intervals on the bucket's own column;
+partitioning moves members that lie in one place to p-nodes for further columns.  The same code
+settles the members of one overflowing l-node and a whole tree (BE*-B).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from indexes.boolean.codes import cells_of, coarse, coarse_on
+from indexes.boolean.rows import BETWEEN, COLUMN_MASK, KIND_SHIFT, NIL, bare, inner, place_of
+from indexes.boolean.tree_cut import NO_CUT, find_cut
+from indexes.boolean.tree_layout import (
+    COLUMN,
+    DEPTH,
+    LEFT,
+    LONGEST,
+    MOST_DEPTH,
+    OVER,
+    PARENT,
+    PNODE,
+    RIGHT,
+    ROOT,
+    SIZE,
+    USED_C,
+    USED_D,
+    USED_E,
+    USED_M,
+    USED_P,
+    add_entry,
+    new_c,
+    new_p,
+)
+from indexes.boolean.tree_members import fill, on_path, sum_up
+
+CLUSTER, PARTITION = 0, 1
+
+
+class Options(NamedTuple):
+    """Parameters of the paper (§VII-B), and what a c-node needs to have before it is parted."""
+
+    capacity: int  # A, members of an l-node before it is split
+    alpha: float
+    beta: float
+    split: int
+    group: int  # members that a p-node below the root is worth making for
+    by_size: bool  # rank p-nodes by how many share the column alone
+    prune: bool  # leave out what cannot be among the k best
+
+
+class Local(NamedTuple):
+    """The rows to settle, with codes for all their predicates."""
+
+    rows: np.ndarray  # i4[n]
+    starts: np.ndarray  # i8[n + 1]
+    columns: np.ndarray  # i4[predicates]
+    lows: np.ndarray  # u1[predicates]
+    highs: np.ndarray  # u1[predicates]
+    loads: np.ndarray  # i1[predicates]  how many expect to be read with it: log2, rounded down
+
+
+@njit(cache=True)
+def localise(r, codes, popularity, live, rows, by_size):
+    starts = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(rows)):
+        starts[i + 1] = starts[i] + place_of(r, rows[i])[0]
+    total = starts[len(rows)]
+    local = Local(
+        rows,
+        starts,
+        np.empty(total, np.int32),
+        np.empty(total, np.uint8),
+        np.empty(total, np.uint8),
+        np.empty(total, np.int8),
+    )
+    at = 0
+    for i in range(len(rows)):
+        size, first, _, operand = place_of(r, rows[i])
+        for p in range(first, first + size):
+            kind, column = np.int64(r.meta[p] >> KIND_SHIFT), np.int64(r.meta[p] & COLUMN_MASK)
+            low, high = coarse(codes, column, kind, r.reals, operand, r.lists)
+            operand += 2 if kind == BETWEEN else 1
+            cells = cells_of(codes.starts, column)
+            share = (min(high, cells) - low + 1.0) / cells * popularity[column] / max(live, 1)
+            local.columns[at], local.lows[at], local.highs[at] = column, low, high
+            local.loads[at] = 0
+            if not by_size:
+                local.loads[at] = int(np.floor(np.log2(min(max(share, 1e-12), 1.0))))
+            at += 1
+    return local
+
+
+@bare
+def path_of(t, node, path):
+    """The columns on the way from the root to a c-node; returns how many."""
+    depth = t.c[node, DEPTH]
+    for level in range(depth - 1, -1, -1):
+        path[level] = t.p[t.c[node, PNODE], COLUMN]
+        node = t.p[t.c[node, PNODE], PARENT]
+    return depth
+
+
+@njit(cache=True)
+def settle(t, r, codes, local, node, mode, options):
+    """Put all rows of `local` below a c-node, in the place of its l-node.
+
+    Returns the c-nodes that were filled; none if the arrays ran out of room on the way.
+    """
+    n = len(local.rows)
+    order = np.arange(n).astype(np.int32)
+    lows, highs = np.empty(n, np.uint8), np.empty(n, np.uint8)
+    tasks, waiting = np.empty((n + 8, 4), np.int64), 1
+    made, count = np.empty(4 * n + 8, np.int32), 0
+    tally, picked = np.zeros(len(t.at_root), np.int64), np.empty(n, np.int64)
+    path = np.empty(MOST_DEPTH, np.int64)
+    depth = path_of(t, node, path)
+    _read_codes(r, codes, local, order, lows, highs, path[depth - 1] if depth else NIL)
+    tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3] = mode, node, 0, n
+    while waiting:
+        waiting -= 1
+        node, a, b = tasks[waiting, 1], tasks[waiting, 2], tasks[waiting, 3]
+        if not _has_room(t, b - a):
+            return made[:0]
+        made[count] = node
+        count += 1
+        if tasks[waiting, 0] == CLUSTER and b - a > options.capacity:
+            cut = find_cut(lows[a:b], highs[a:b], options.alpha, options.split)
+            if cut != NO_CUT:
+                left, right = _part(order[a:b], lows[a:b], highs[a:b], cut)
+                waiting = _grow_bucket(t, node, LEFT, tasks, waiting, a, a + left)
+                waiting = _grow_bucket(t, node, RIGHT, tasks, waiting, a + left, a + left + right)
+                a += left + right
+        depth = path_of(t, node, path)
+        rest = a
+        if b - a > options.capacity and depth < MOST_DEPTH:
+            least = options.group if node else 1
+            _pick(local, order[a:b], path, depth, tally, least, picked[a:b])
+            rest = a + _by_pick(order[a:b], lows[a:b], highs[a:b], picked[a:b])
+            waiting = _grow_partitions(t, node, picked, a, rest, tasks, waiting)
+            _read_picked(r, codes, local, order, lows, highs, picked, a, rest)
+        fill(
+            t, r, codes, local, node, order[rest:b], lows[rest:b], highs[rest:b], path, depth,
+            options.capacity,
+        )  # fmt: skip
+    for i in range(count - 1, -1, -1):
+        sum_up(t, made[i])
+    return made[:count]
+
+
+@bare
+def _has_room(t, members):
+    """Whether one task for so many members cannot run out of anything."""
+    nodes = min(members, len(t.at_root)) + 4
+    return (
+        t.state[USED_C] + nodes <= len(t.c)
+        and t.state[USED_P] + nodes <= len(t.p)
+        and t.state[USED_M] + 2 * members + 64 <= len(t.m_low)
+        and t.state[USED_E] + 8 * nodes + 4 * t.state[LONGEST] + 640 <= len(t.e_node)
+        and t.state[USED_D] + 4 * nodes + 640 <= len(t.d_node)
+    )
+
+
+@bare
+def _read_codes(r, codes, local, order, lows, highs, column):
+    for i in range(len(order)):
+        low, high = 1, 255
+        if column != NIL:
+            low, high = coarse_on(r, codes, local.rows[order[i]], column)
+        lows[i], highs[i] = low, high
+
+
+@inner
+def _part(order, lows, highs, cut):
+    """Bring what ends at or below the cut to the front, then what begins above; keep the order."""
+    n, at = len(order), 0
+    old, old_lows, old_highs = order.copy(), lows.copy(), highs.copy()
+    left = right = 0
+    for side in range(3):
+        for i in range(n):
+            below, above = old_highs[i] <= cut, old_lows[i] > cut
+            if (
+                (side == 0 and below)
+                or (side == 1 and above)
+                or (side == 2 and not below and not above)
+            ):
+                order[at], lows[at], highs[at] = old[i], old_lows[i], old_highs[i]
+                at += 1
+        if side == 0:
+            left = at
+        elif side == 1:
+            right = at - left
+    return left, right
+
+
+@bare
+def _grow_bucket(t, node, side, tasks, waiting, a, b):
+    """Top-down expansion: a bucket on one side, to be clustered further."""
+    if a == b:
+        return waiting
+    child = new_c(t, t.c[node, PNODE], t.c[node, DEPTH])
+    add_entry(t, child)
+    t.c[node, side], t.c[child, OVER] = child, node
+    tasks[waiting, 0], tasks[waiting, 1] = CLUSTER, child
+    tasks[waiting, 2], tasks[waiting, 3] = a, b
+    return waiting + 1
+
+
+@bare
+def _better(local, i, j, tally):
+    """Whether predicate i is the better key: read seldom, then shared by many, then first."""
+    if local.loads[i] != local.loads[j]:
+        return local.loads[i] < local.loads[j]
+    a, b = local.columns[i], local.columns[j]
+    return tally[a] > tally[b] or (tally[a] == tally[b] and a < b)
+
+
+@bare
+def _choose(local, member, path, depth, tally, least):
+    """The best predicate of a member on a new column that `least` members have or picked."""
+    best = NIL
+    for i in range(local.starts[member], local.starts[member + 1]):
+        column = local.columns[i]
+        if tally[column] < least or on_path(path, depth, column):
+            continue
+        if best == NIL or _better(local, i, best, tally):
+            best = i
+    return local.columns[best] if best != NIL else NIL
+
+
+@bare
+def _clear(local, order, tally):
+    for i in range(len(order)):
+        for j in range(local.starts[order[i]], local.starts[order[i] + 1]):
+            tally[local.columns[j]] = 0
+
+
+@bare
+def _pick(local, order, path, depth, tally, least, picked):
+    """The column that each member is partitioned by, or NIL.
+
+    Every member takes the predicate that is met least often; a column that too few take is given
+    up, and its members choose again among the others.
+    """
+    n = len(order)
+    for i in range(n):
+        for j in range(local.starts[order[i]], local.starts[order[i] + 1]):
+            tally[local.columns[j]] += 1
+    for i in range(n):
+        picked[i] = _choose(local, order[i], path, depth, tally, least)
+    _clear(local, order, tally)
+    for i in range(n):
+        if picked[i] != NIL:
+            tally[picked[i]] += 1
+    for i in range(n):
+        if picked[i] == NIL or tally[picked[i]] < least:
+            picked[i] = _choose(local, order[i], path, depth, tally, least)
+    _clear(local, order, tally)
+
+
+@inner
+def _by_pick(order, lows, highs, picked):
+    """Sort members by what they picked, and return where those begin that picked nothing."""
+    keys = np.where(picked == NIL, np.iinfo(np.int64).max, picked)
+    by_column = np.argsort(keys, kind="mergesort")
+    order[:], lows[:], highs[:] = order[by_column], lows[by_column], highs[by_column]
+    picked[:] = picked[by_column]
+    rest = len(order)
+    while rest > 0 and picked[rest - 1] == NIL:
+        rest -= 1
+    return rest
+
+
+@bare
+def _grow_partitions(t, node, picked, a, b, tasks, waiting):
+    """A p-node for each run of members that picked the same column, to be clustered."""
+    start = a
+    for i in range(a, b):
+        if i + 1 == b or picked[i + 1] != picked[i]:
+            pnode = new_p(t, node, picked[i])
+            t.p[pnode, SIZE] = i + 1 - start
+            tasks[waiting, 0], tasks[waiting, 1] = CLUSTER, t.p[pnode, ROOT]
+            tasks[waiting, 2], tasks[waiting, 3] = start, i + 1
+            waiting += 1
+            start = i + 1
+    return waiting
+
+
+@bare
+def _read_picked(r, codes, local, order, lows, highs, picked, a, b):
+    for i in range(a, b):
+        low, high = coarse_on(r, codes, local.rows[order[i]], picked[i])
+        lows[i], highs[i] = low, high
