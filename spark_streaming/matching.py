@@ -72,7 +72,7 @@ class _Events(NamedTuple):
 
 
 def _match_records(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterator[pa.RecordBatch]:
-    contract = EventContract(plan.attributes, plan.k, plan.max_k, len(plan.states))
+    contract = EventContract(plan.kind, plan.attributes, plan.k, plan.max_k, len(plan.states))
     held: dict[int, _Events] = {}
     for batch in batches:
         for event in batch.to_pylist():
@@ -102,7 +102,7 @@ def _answers(
 ) -> Iterator[pa.RecordBatch]:
     if not held:
         return
-    values = np.concatenate([contract.matrix(events.rows) for events in held.values()])
+    values = contract.columns([row for events in held.values() for row in events.rows])
     ks = np.concatenate([np.array(events.ks, np.int64) for events in held.values()])
     hits = _merged([_shard_hits(state, values, ks, plan) for state in plan.states], ks)
     first = 0
@@ -120,7 +120,7 @@ class _ShardHits(NamedTuple):
     texts: Keys  # the subscriptions' ids as JSON strings
 
 
-def _shard_hits(name: BaseName, values: np.ndarray, ks: np.ndarray, plan: MatchPlan) -> _ShardHits:
+def _shard_hits(name: BaseName, values: Any, ks: np.ndarray, plan: MatchPlan) -> _ShardHits:
     index, ids, keys = _loaded(name, plan.store, plan.kind, msgspec.json.encode(plan.layout))
     table = index.top_k_many(values, int(ks.max(initial=0)))
     counts = np.minimum(table.counts, ks)

@@ -6,7 +6,7 @@ live and a sort; a hit is the pair `(id, score)`.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 INF = math.inf
@@ -119,7 +119,7 @@ class Collection:
     def __init__(
         self, kind: str, attributes: Sequence[str], records: Sequence[Sequence[Record]]
     ) -> None:
-        parse, self._score = KINDS[kind]
+        parse, self._score, self._values = KINDS[kind]
         self.attributes = attributes
         self.refused: list[Refusal] = []
         self._changes: list[list[tuple[int, str, Any]]] = []
@@ -139,7 +139,7 @@ class Collection:
     ) -> list[tuple[str, float]]:
         """`as_of[shard]` is the last offset that counts there, -1 for none of them."""
         assert len(as_of) == len(self._changes), f"{as_of} does not name every shard"
-        values = event_values(event, self.attributes)
+        values = self._values(event, self.attributes)
         found = []
         for shard, last in enumerate(as_of):
             live: dict[str, Any] = {}
@@ -179,13 +179,17 @@ def relaxed_subscription(
     return intervals, weights
 
 
+def json_of(value: bytes) -> Any:
+    try:
+        return json.loads(value.decode(), parse_constant=refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def document_of(
     value: bytes, field: str, attributes: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
-    try:
-        document = json.loads(value.decode(), parse_constant=refuse_constant)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    document = json_of(value)
     if not isinstance(document, dict) or document.keys() != {"where", field}:
         raise ValueError(f"expected an object with the fields where and {field}, and no other")
     where = document["where"]
@@ -215,10 +219,121 @@ def relaxed_score(
     return score
 
 
-KINDS = {
-    "ranked": (ranked_subscription, ranked_score),
-    "relaxed": (relaxed_subscription, relaxed_score),
-}
+def boolean_subscription(value: bytes, attributes: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Alternatives, each a list of predicates as they were written."""
+    document = json_of(value)
+    if not isinstance(document, dict) or document.keys() not in ({"all"}, {"any"}):
+        raise ValueError("expected an object with the field all or the field any")
+    alternatives = document.get("any", [document])
+    if not isinstance(alternatives, list) or not alternatives:
+        raise ValueError("any: expected a list, not empty")
+    for alternative in alternatives:
+        if not isinstance(alternative, dict) or alternative.keys() != {"all"}:
+            raise ValueError("any: expected objects with the field all")
+        if not isinstance(alternative["all"], list) or not 1 <= len(alternative["all"]) <= 1000:
+            raise ValueError("all: expected a list of 1 to 1000 predicates")
+        for predicate in alternative["all"]:
+            refuse_nonsense(predicate, attributes)
+    return [alternative["all"] for alternative in alternatives]
+
+
+def refuse_nonsense(predicate: Any, attributes: Sequence[str]) -> None:
+    if not isinstance(predicate, dict):
+        raise ValueError(f"got {predicate!r} when a predicate was expected")
+    if not {"attr", "op", "value"} <= predicate.keys() <= {"attr", "op", "value", "weight"}:
+        raise ValueError(f"{predicate}: expected attr, op, value and perhaps weight")
+    name, op, value = predicate["attr"], predicate["op"], predicate["value"]
+    if not isinstance(name, str) or len(name) > 256 or (attributes and name not in attributes):
+        raise ValueError(f"attr: got {name!r}")
+    if not 0 <= number(predicate.get("weight", 1.0), "weight") <= 1e100:
+        raise ValueError("weight: expected 0 to 1e100")
+    if op in ("<", "<=", ">", ">="):
+        number(value, "value")
+    elif op in ("=", "!="):
+        if not isinstance(value, str):
+            number(value, "value")
+    elif op in ("in", "not in"):
+        if not isinstance(value, list) or not value:
+            raise ValueError("value: expected a list, not empty")
+        if not all(isinstance(one, str) for one in value):
+            for one in value:
+                number(one, "value")
+    elif op == "between":
+        if not isinstance(value, list) or len(value) != 2:
+            raise ValueError("value: expected [low, high]")
+        low, high = (None if end is None else number(end, "value") for end in value)
+        if low is not None and high is not None and low > high:
+            raise ValueError(f"value: {low} > {high}")
+    else:
+        raise ValueError(f"op: got {op!r}")
+
+
+def boolean_score(
+    parsed: list[list[dict[str, Any]]], values: Mapping[str, Any], attributes: Sequence[str]
+) -> float | None:
+    """The best alternative of which everything holds; weights are added in the given order."""
+    best = None
+    for predicates in parsed:
+        if all(predicate_holds(one, values) for one in predicates):
+            total = 0.0
+            for one in predicates:
+                total += one.get("weight", 1.0) * values[one["attr"]][1]
+            best = total if best is None else max(best, total)
+    return best
+
+
+def predicate_holds(predicate: dict[str, Any], values: Mapping[str, Any]) -> bool:
+    """False for what the event lacks, and where a number meets a string."""
+    if predicate["attr"] not in values:
+        return False
+    got, wanted, op = values[predicate["attr"]][0], predicate["value"], predicate["op"]
+    if op == "between":
+        low, high = wanted
+        is_number = not isinstance(got, str)
+        return is_number and (low is None or low <= got) and (high is None or got <= high)
+    listed = wanted if isinstance(wanted, list) else [wanted]
+    if isinstance(got, str) != isinstance(listed[0], str):
+        return False
+    if op in ("=", "in"):
+        return got in listed
+    if op in ("!=", "not in"):
+        return got not in listed
+    return {"<": got < wanted, "<=": got <= wanted, ">": got > wanted, ">=": got >= wanted}[op]
+
+
+def mixed_values(event: Mapping[str, Any], attributes: Sequence[str]) -> dict[str, Any]:
+    """Value and weight of what counts: with no attributes named, whatever makes sense."""
+    values = {}
+    for name, given in event.items():
+        try:
+            known = mixed_value(given, name)
+        except ValueError:
+            if attributes and name in attributes:
+                raise
+            continue
+        if known is not None and (not attributes or name in attributes):
+            values[name] = known
+    return values
+
+
+def mixed_value(given: Any, field: str) -> tuple[float | str, float] | None:
+    if given is None:
+        return None
+    weight = 1.0
+    if isinstance(given, dict):
+        if not {"value"} <= given.keys() <= {"value", "weight"}:
+            raise ValueError(f"{field}: expected the fields value and weight")
+        weight = number(given.get("weight", 1.0), f"{field}.weight")
+        if not 0 <= weight <= 1e100:
+            raise ValueError(f"{field}.weight: expected 0 to 1e100")
+        given = given["value"]
+    return (given if isinstance(given, str) else number(given, field)), weight
+
+
+class Kind(NamedTuple):
+    parse: Callable[[bytes, Sequence[str]], Any]
+    score: Callable[[Any, Any, Sequence[str]], float | None]
+    values: Callable[[Mapping[str, Any], Sequence[str]], Any]
 
 
 def interval(given: Any, field: str) -> tuple[float, float]:
@@ -266,6 +381,13 @@ def number(value: Any, field: str) -> float:
 
 def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+KINDS = {
+    "ranked": Kind(ranked_subscription, ranked_score, event_values),
+    "relaxed": Kind(relaxed_subscription, relaxed_score, event_values),
+    "boolean": Kind(boolean_subscription, boolean_score, mixed_values),
+}
 
 
 def murmur2(key: bytes) -> int:

@@ -5,17 +5,21 @@ that an existing topic can be matched as it is: fields that the collection does 
 ignored.  Headers: `podium-k` (how many matches), `podium-after` (a consistency token).
 
     {"age": 28, "credit_score": {"value": 441, "weight": 0.3}, "page": "/home"}
+
+Most kinds are matched with numbers, which become a matrix; kind `boolean` with numbers, strings
+and weights (`topics.mixed_events`).
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
 from topics.bad_record import BadRecord, decode
+from topics.mixed_events import MixedColumns, MixedRows
 from topics.tokens import AFTER, parse_token
 
 K = "podium-k"
@@ -40,13 +44,11 @@ class Options(NamedTuple):
     after: Mapping[int, int]  # subscription offset to wait for, by shard
 
 
-class EventContract:
-    """Decodes events of one collection to rows of attribute values."""
+class NumberRows:
+    """Decodes the events of one collection to rows of numbers."""
 
-    def __init__(self, attributes: Sequence[str], k: int, max_k: int, shards: int) -> None:
+    def __init__(self, attributes: Sequence[str]) -> None:
         self.attributes = tuple(attributes)
-        self.max_k, self.shards = max_k, shards
-        self._no_options = Options(k, {})
         fields = [f"a{i}" for i in range(len(self.attributes))]
         event = msgspec.defstruct(
             "Event",
@@ -59,7 +61,7 @@ class EventContract:
         """The attribute values of one event in order, NaN or None where absent."""
         return msgspec.structs.astuple(decode(self._decoder, value, EXPECTED))
 
-    def matrix(self, rows: Sequence[tuple]) -> np.ndarray:
+    def columns(self, rows: Sequence[tuple]) -> np.ndarray:
         """f8[m, d] with NaN for an absent attribute."""
         shape = (len(rows), len(self.attributes))
         try:
@@ -67,6 +69,24 @@ class EventContract:
         except TypeError:  # a weighted value is among them
             plain = [[v.value if isinstance(v, Weighted) else v for v in row] for row in rows]
             return np.array(plain, np.float64).reshape(shape)
+
+    def packed_bytes(self, row: tuple) -> int:
+        """About how much room an event takes in a frame."""
+        return 8 * len(row)
+
+
+class EventContract:
+    """Decodes the events of one collection: `row` one by one, `columns` many at once."""
+
+    def __init__(
+        self, kind: str, attributes: Sequence[str], k: int, max_k: int, shards: int
+    ) -> None:
+        self.max_k, self.shards = max_k, shards
+        self._no_options = Options(k, {})
+        reader = MixedRows(attributes) if kind == "boolean" else NumberRows(attributes)
+        self.row: Callable[[bytes | None], Any] = reader.row
+        self.columns: Callable[[Sequence[Any]], np.ndarray | MixedColumns] = reader.columns
+        self.packed_bytes: Callable[[Any], int] = reader.packed_bytes
 
     def options(self, headers: Sequence[tuple[str, bytes | None]] | None) -> Options:
         if not headers:

@@ -4,9 +4,12 @@ Partition = shard.  A record is a bundle of frames, of different events partitio
 short while only: a frame can be made again from `events`.
 
     PODF | version | shard u16, attributes u16, shards taking part u16, 0 u16,
-    partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64
+    partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64, mixed u64
     offsets i64[m] | timestamps i64[m] | values f64[m, d] | ks i32[m] | key lengths i32[m]
     taking part u16[s] | keys
+
+Events that are not rows of numbers are `mixed` bytes of `topics.mixed_events` in place of the
+values, filled up with zeros to a multiple of 8.
 
 `(partition, epoch, first, last)` names the frame in every shard that takes part.  The epoch
 grows each time the partition is given to a router, so that an answer to a frame of a router
@@ -18,11 +21,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topics import mixed_events
 from topics.keys import Keys
+from topics.mixed_events import MixedColumns
 from topics.packing import PREAMBLE, columns_at, join, open_header
 
-MAGIC, VERSION = b"PODF", 1
-_HEADER = struct.Struct("<HHHHIIQqqqq")
+MAGIC, VERSION = b"PODF", 2
+_HEADER = struct.Struct("<HHHHIIQqqqqQ")
 
 
 class FrameName(NamedTuple):
@@ -39,32 +44,39 @@ class Frame(NamedTuple):
     after: int  # answer only when the subscriptions up to this offset are in
     offsets: np.ndarray  # i8[m]
     timestamps: np.ndarray  # i8[m]  the events' own, in ms
-    values: np.ndarray  # f8[m, d]  NaN where the event lacks the attribute
+    events: np.ndarray | MixedColumns  # f8[m, d], NaN where the event lacks the attribute
     ks: np.ndarray  # i4[m]
     keys: Keys  # of the events
 
 
 def encode(frame: Frame) -> bytes:
-    events, attributes = frame.values.shape
+    mixed = b""
+    attributes = 0
+    if isinstance(frame.events, MixedColumns):
+        mixed = mixed_events.encode(frame.events)
+        values = np.frombuffer(mixed + bytes(-len(mixed) % 8), np.uint8)
+    else:
+        values, attributes = frame.events, frame.events.shape[1]
     header = _HEADER.pack(
         frame.shard,
         attributes,
         len(frame.taking_part),
         0,
         frame.name.partition,
-        events,
+        len(frame.offsets),
         frame.keys.data.size,
         frame.name.epoch,
         frame.name.first,
         frame.name.last,
         frame.after,
+        len(mixed),
     )
-    columns = (frame.offsets, frame.timestamps, frame.values, frame.ks, *frame.keys)
+    columns = (frame.offsets, frame.timestamps, values, frame.ks, *frame.keys)
     return join(MAGIC, VERSION, header, [*columns[:-1], frame.taking_part, columns[-1]])
 
 
 def decode(data: bytes | memoryview) -> Frame:
-    shard, attributes, taking, _, partition, events, key_bytes, epoch, first, last, after = (
+    shard, attributes, taking, _, partition, events, key_bytes, epoch, first, last, after, mixed = (
         open_header(data, MAGIC, VERSION, _HEADER)
     )
     offsets, timestamps, values, ks, key_lengths, taking_part, keys = columns_at(
@@ -73,7 +85,7 @@ def decode(data: bytes | memoryview) -> Frame:
         [
             ("<i8", events),
             ("<i8", events),
-            ("<f8", events * attributes),
+            ("u1", mixed + -mixed % 8) if mixed else ("<f8", events * attributes),
             ("<i4", events),
             ("<i4", events),
             ("<u2", taking),
@@ -87,7 +99,9 @@ def decode(data: bytes | memoryview) -> Frame:
         after,
         offsets,
         timestamps,
-        values.reshape(events, attributes),
+        mixed_events.decode_columns(values[:mixed].data)
+        if mixed
+        else values.reshape(events, attributes),
         ks,
         Keys(key_lengths, keys),
     )

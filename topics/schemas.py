@@ -7,7 +7,8 @@ import msgspec
 from topics.bases import Base
 from topics.events import AttributeValue
 from topics.matches import MatchRecord
-from topics.subscriptions import RankedSubscription, RelaxedSubscription
+from topics.mixed_events import MixedValue
+from topics.subscriptions import BooleanSubscription, RankedSubscription, RelaxedSubscription
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -18,6 +19,9 @@ def all_schemas() -> dict[str, dict[str, Any]]:
         "subscriptions.ranked.json": _schema(RankedSubscription, "A subscription of kind ranked"),
         "subscriptions.relaxed.json": _schema(
             RelaxedSubscription, "A subscription of kind relaxed"
+        ),
+        "subscriptions.boolean.json": _schema(
+            BooleanSubscription, "A subscription of kind boolean"
         ),
         "events.json": _event_schema(),
         "matches.json": _schema(MatchRecord, "The best subscriptions of one event"),
@@ -31,8 +35,8 @@ def _schema(contract: Any, title: str) -> dict[str, Any]:
 
 
 def _event_schema() -> dict[str, Any]:
-    """Attributes are numbers; which ones there are, the collection says."""
-    (value,), definitions = msgspec.json.schema_components([AttributeValue])
+    """Attributes are numbers, in kind `boolean` also strings; the collection names them."""
+    (value, mixed), definitions = msgspec.json.schema_components([AttributeValue, MixedValue])
     return {
         "$schema": _DIALECT,
         "title": "An event: a flat object of attributes",
@@ -41,6 +45,7 @@ def _event_schema() -> dict[str, Any]:
         "examples": [{"age": 28, "credit_score": {"value": 441, "weight": 0.3}}],
         "$defs": {
             "attribute": value,
+            "boolean_attribute": mixed,
             **dict(definitions.items()),
         },
     }

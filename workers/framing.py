@@ -13,32 +13,31 @@ from topics.events import EventContract, Options
 from topics.frames import Frame, FrameName
 from topics.keys import Keys
 
-# They bound the size of a shard's answer: with the longest ids it stays below the topic's 16 MiB.
+# They bound the size of a frame and of a shard's answer: with the longest ids both stay below the
+# topics' 16 MiB.
 MAX_HITS_PER_RECORD = 20_000
-MAX_KEY_BYTES_PER_RECORD = 1024 * 1024
+MAX_BYTES_PER_RECORD = 1024 * 1024  # of keys and values
 
 
 class Accepted(NamedTuple):
     """Events of one partition that keep their contract, in offset order."""
 
     messages: list[Message]
-    rows: list[tuple]
+    rows: list
     options: list[Options]
+    sizes: list[int]  # bytes of the key and of the row
 
     @property
     def hits(self) -> int:
         """How many a shard may answer with."""
         return sum(options.k for options in self.options)
 
-    @property
-    def key_bytes(self) -> int:
-        return sum(len(message.key() or b"") for message in self.messages)
-
     def only(self, rows: Sequence[int]) -> "Accepted":
         return Accepted(
             [self.messages[i] for i in rows],
             [self.rows[i] for i in rows],
             [self.options[i] for i in rows],
+            [self.sizes[i] for i in rows],
         )
 
 
@@ -49,7 +48,7 @@ class Reading(NamedTuple):
 
 def read_events(messages: Sequence[Message], contract: EventContract) -> Reading:
     """Decode each record; one that breaks the contract becomes a dead letter."""
-    accepted: dict[int, Accepted] = defaultdict(lambda: Accepted([], [], []))
+    accepted: dict[int, Accepted] = defaultdict(lambda: Accepted([], [], [], []))
     letters = []
     for message in messages:
         value = message.value()
@@ -64,6 +63,7 @@ def read_events(messages: Sequence[Message], contract: EventContract) -> Reading
         events.messages.append(message)
         events.rows.append(row)
         events.options.append(options)
+        events.sizes.append(len(message.key() or b"") + contract.packed_bytes(row))
     return Reading(dict(accepted), letters)
 
 
@@ -84,35 +84,34 @@ def cut(events: Accepted, most_events: int) -> Iterator[Accepted]:
     """Runs of about equal length that keep the limits of a record."""
     runs = -(-len(events.messages) // most_events)
     even = -(-len(events.messages) // runs)
-    start = hits = key_bytes = 0
-    for i, (message, options) in enumerate(zip(events.messages, events.options, strict=True)):
+    start = hits = size = 0
+    for i, options in enumerate(events.options):
         hits += options.k
-        key_bytes += len(message.key() or b"")
-        if i > start and (i - start == even or _too_much(hits, key_bytes)):
+        size += events.sizes[i]
+        if i > start and (i - start == even or _too_much(hits, size)):
             yield events.only(range(start, i))
-            start, hits, key_bytes = i, options.k, len(message.key() or b"")
+            start, hits, size = i, options.k, events.sizes[i]
     yield events.only(range(start, len(events.messages)))
 
 
 def bundles(runs: Iterable[Accepted], most_events: int) -> Iterator[list[Accepted]]:
     """Runs that travel in one record: as many as its limits allow."""
     together: list[Accepted] = []
-    events = hits = key_bytes = 0
+    events = hits = size = 0
     for run in runs:
-        run_hits, run_key_bytes = run.hits, run.key_bytes
-        events, hits = events + len(run.messages), hits + run_hits
-        key_bytes += run_key_bytes
-        if together and (events > most_events or _too_much(hits, key_bytes)):
+        run_hits, run_size = run.hits, sum(run.sizes)
+        events, hits, size = events + len(run.messages), hits + run_hits, size + run_size
+        if together and (events > most_events or _too_much(hits, size)):
             yield together
             together = []
-            events, hits, key_bytes = len(run.messages), run_hits, run_key_bytes
+            events, hits, size = len(run.messages), run_hits, run_size
         together.append(run)
     if together:
         yield together
 
 
-def _too_much(hits: int, key_bytes: int) -> bool:
-    return hits > MAX_HITS_PER_RECORD or key_bytes > MAX_KEY_BYTES_PER_RECORD
+def _too_much(hits: int, size: int) -> bool:
+    return hits > MAX_HITS_PER_RECORD or size > MAX_BYTES_PER_RECORD
 
 
 def frames(events: Accepted, contract: EventContract, epoch: int) -> Iterator[Frame]:
@@ -120,14 +119,14 @@ def frames(events: Accepted, contract: EventContract, epoch: int) -> Iterator[Fr
     offsets = np.array([message.offset() for message in events.messages], np.int64)
     name = FrameName(events.messages[0].partition(), epoch, int(offsets[0]), int(offsets[-1]))
     timestamps = np.array([message.timestamp()[1] for message in events.messages], np.int64)
-    values = contract.matrix(events.rows)
+    columns = contract.columns(events.rows)
     ks = np.array([options.k for options in events.options], np.int32)
     keys = Keys.pack([message.key() for message in events.messages])
     shards = np.arange(contract.shards, dtype=np.uint16)
     tokens = [options.after for options in events.options if options.after]
     for shard in range(contract.shards):
         after = max((token.get(shard, -1) for token in tokens), default=-1)
-        yield Frame(name, shard, shards, after, offsets, timestamps, values, ks, keys)
+        yield Frame(name, shard, shards, after, offsets, timestamps, columns, ks, keys)
 
 
 def linger_s(events_per_s: float, least_ms: float, most_ms: float) -> float:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from configs.collection import Collection
+from indexes.boolean import BooleanMatcher, ExpressionArrays
 from indexes.hits import HitTable
 from indexes.intervals import (
     ExactMatcher,
@@ -18,7 +19,9 @@ from indexes.intervals import (
 )
 from topics.subscriptions import KINDS, SubscriptionContract, contract_for
 
-__all__ = ["KINDS", "ShardIndex", "contract_of", "index_from", "new_index"]
+__all__ = ["KINDS", "AnyIndex", "ShardIndex", "contract_of", "index_from", "new_index"]
+
+AnyIndex = BooleanMatcher | ExactMatcher | LiveMatcher | RelaxedMatcher
 
 
 class ShardIndex(Protocol):
@@ -52,23 +55,25 @@ class ShardIndex(Protocol):
 
     def to_arrays(self) -> Any: ...
 
-    def top_k_many(self, events: np.ndarray, k: int) -> HitTable: ...
+    def top_k_many(self, events: Any, k: int) -> HitTable: ...
 
 
 def contract_of(collection: Collection) -> SubscriptionContract:
     return contract_for(collection.kind, collection.attributes)
 
 
-def new_index(kind: str, attributes: Sequence[str]) -> ExactMatcher | LiveMatcher | RelaxedMatcher:
+def new_index(kind: str, attributes: Sequence[str]) -> AnyIndex:
+    if kind == "boolean":
+        return BooleanMatcher()
     if kind == "relaxed":
         return RelaxedMatcher(attributes)
     return LiveMatcher(attributes) if len(attributes) == 1 else ExactMatcher(attributes)
 
 
-def index_from(
-    kind: str, attributes: Sequence[str], arrays: Mapping[str, np.ndarray]
-) -> ExactMatcher | LiveMatcher | RelaxedMatcher:
+def index_from(kind: str, attributes: Sequence[str], arrays: Mapping[str, np.ndarray]) -> AnyIndex:
     """The index whose `to_arrays()` these are, without the names of the attributes."""
+    if kind == "boolean":
+        return BooleanMatcher.from_arrays(ExpressionArrays(**arrays))
     if kind == "relaxed":
         return RelaxedMatcher.from_arrays(RelaxedArrays(np.array(attributes), **arrays))
     if len(attributes) == 1:

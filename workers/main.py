@@ -17,7 +17,7 @@ from workers.logs import log_to_stderr
 log = logging.getLogger(__name__)
 
 # Those of `workers.kinds`, which takes seconds to import: health is up first.
-KINDS = ("ranked", "relaxed")
+KINDS = ("ranked", "relaxed", "boolean")
 
 
 def run_worker(role: str, settings: Settings, collection: Collection) -> int:

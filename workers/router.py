@@ -30,7 +30,11 @@ class Router:
         self._context = context
         collection = context.collection
         self._contract = EventContract(
-            collection.attributes, collection.k, collection.max_k, collection.shards
+            collection.kind,
+            collection.attributes,
+            collection.k,
+            collection.max_k,
+            collection.shards,
         )
         self._outbox = Outbox(context.client)
         self._epochs: dict[int, int] = {}  # by partition

@@ -67,7 +67,7 @@ class Shard:
     def answer(self, frame: Frame) -> Partial:
         """The best hits of every event of the frame, by one call into the index."""
         k = int(frame.ks.max(initial=0))
-        table = self._index.top_k_many(frame.values, k)
+        table = self._index.top_k_many(frame.events, k)
         counts = np.minimum(table.counts, frame.ks).astype(np.int32)
         hits = np.arange(k) < counts[:, None]
         ids = table.ids[hits]

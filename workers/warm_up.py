@@ -8,7 +8,8 @@ import msgspec
 from confluent_kafka import Message
 
 from configs.collection import Collection
-from indexes import intervals
+from indexes import boolean, intervals
+from indexes.boolean import BooleanMatcher
 from topics import frames as frame_codec
 from topics import matches, partials
 from topics.events import EventContract
@@ -22,14 +23,19 @@ from workers.shard import Shard
 
 def warm_up(collection: Collection) -> None:
     index = new_index(collection.kind, collection.attributes)
-    intervals.warm_up(type(index), collection.attributes)
+    if isinstance(index, BooleanMatcher):
+        boolean.warm_up()
+    else:
+        intervals.warm_up(type(index), collection.attributes)
     contract = contract_of(collection)
     shard = Shard(0, contract, index)
     records = [_record(_subscription(collection, number), number) for number in (1, 2, 3)]
     shard.apply(read_changes(records, contract, 1))
     shard.open()
     shard.apply(read_changes([_record(None, 3)], contract, 1))
-    events = EventContract(collection.attributes, collection.k, collection.max_k, 2)
+    events = EventContract(
+        collection.kind, collection.attributes, collection.k, collection.max_k, 2
+    )
     reading = read_events([_record(b"{}", 0)], events)
     answers = []
     for frame in frames(reading.accepted[0], events, 0):
@@ -41,7 +47,10 @@ def warm_up(collection: Collection) -> None:
 
 
 def _subscription(collection: Collection, number: int) -> bytes:
-    name = collection.attributes[0]
+    name = collection.attributes[0] if collection.attributes else "warm"
+    if collection.kind == "boolean":
+        predicate = {"attr": name, "op": "<=", "value": number}
+        return msgspec.json.encode({"all": [predicate]})
     where = {"where": {name: [None, number]}}
     if collection.kind == "relaxed":
         return msgspec.json.encode({**where, "weights": {name: number}})

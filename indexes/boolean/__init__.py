@@ -10,18 +10,23 @@ from indexes.boolean.buckets import Buckets
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.explanation import Explanation, Term
 from indexes.boolean.k_index import KIndex
+from indexes.boolean.matcher import BooleanMatcher, ExpressionArrays
 from indexes.boolean.predicates import Predicate
 from indexes.boolean.scan import Scan
+from indexes.boolean.warm_up import warm_up
 
 __all__ = [
     "BEStarTree",
     "BETree",
     "BooleanArrays",
+    "BooleanMatcher",
     "Buckets",
     "EncodedEvents",
     "Explanation",
+    "ExpressionArrays",
     "KIndex",
     "Predicate",
     "Scan",
     "Term",
+    "warm_up",
 ]

@@ -20,6 +20,11 @@ def test_the_collection_that_comes_with_podium_is_as_its_comments_say():
     assert (ads.k, ads.max_k, ads.shards) == (10, 1000, 2)
 
 
+def test_jobs_come_with_podium_as_a_boolean_collection():
+    attributes = ("title", "state", "pay", "hours", "experience", "remote_days")
+    assert load_collection("jobs") == Collection(name="jobs", kind="boolean", attributes=attributes)
+
+
 def test_homes_come_with_podium_as_a_relaxed_collection():
     assert load_collection("homes") == Collection(
         name="homes", kind="relaxed", attributes=("price", "rooms", "area")
@@ -47,7 +52,7 @@ def test_an_unknown_name_says_where_it_looked_and_what_there_is(write, tmp_path)
     assert "'adz'" in message
     for folder in (tmp_path / "mine", "configs/collections", PACKAGED):
         assert str(folder) in message
-    assert message.endswith("found there: ads, games, homes")
+    assert message.endswith("found there: ads, games, homes, jobs")
 
 
 def test_a_file_whose_name_is_another_is_refused(write):

@@ -48,7 +48,7 @@ def test_every_record_keeps_the_contract_of_its_topic():
             lows, highs, score = subscriptions.parse(value)
             assert len(lows) == len(highs) == len(ATTRIBUTES)
             assert 0.01 <= score <= 9.99
-    events = EventContract(ATTRIBUTES, 10, 1000, 2)
+    events = EventContract("ranked", ATTRIBUTES, 10, 1000, 2)
     for _, value in script.visitors:
         assert len(events.row(value)) == len(ATTRIBUTES)
 

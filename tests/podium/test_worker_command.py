@@ -21,6 +21,7 @@ from workers import kinds, main
 
 ROLES = ("router", "matcher", "merger")
 GOOD_COLLECTION = "name: shop\nkind: ranked\nattributes: [price]\n"
+OF_ANOTHER_KIND = "name: shop\nkind: range_topk\n"
 ENDS_WITHIN_S = 15.0
 
 
@@ -128,9 +129,9 @@ def test_a_bad_variable_ends_with_exit_code_2(folder: Path):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_kind_that_no_worker_runs_yet_ends_with_exit_code_2(folder: Path, role: str):
-    (folder / "shop.yaml").write_text(GOOD_COLLECTION.replace("ranked", "boolean"))
+    (folder / "shop.yaml").write_text(OF_ANOTHER_KIND)
     ended = worker(folder, role, "--collection", "./shop.yaml")
-    check_refusal(ended, "boolean", "ranked, relaxed")
+    check_refusal(ended, "range_topk", "ranked, relaxed, boolean")
 
 
 def test_the_kinds_that_workers_run_are_those_that_they_have_indexes_for():

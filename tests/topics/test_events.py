@@ -17,7 +17,7 @@ LARGEST = 1.7976931348623157e308
 
 @pytest.fixture(scope="module")
 def contract():
-    return EventContract(ATTRIBUTES, k=5, max_k=100, shards=3)
+    return EventContract("ranked", ATTRIBUTES, k=5, max_k=100, shards=3)
 
 
 def refusal(read, argument):
@@ -27,7 +27,7 @@ def refusal(read, argument):
 
 
 def values(contract, *documents):
-    return contract.matrix([contract.row(document) for document in documents])
+    return contract.columns([contract.row(document) for document in documents])
 
 
 def test_attributes_come_in_the_order_of_the_collection(contract):
@@ -65,12 +65,12 @@ def test_weighted_plain_null_and_absent_values_mix_in_one_matrix(contract):
 
 
 def test_a_matrix_has_its_columns_even_without_events(contract):
-    assert contract.matrix([]).shape == (0, 3)
+    assert contract.columns([]).shape == (0, 3)
 
 
 def test_a_collection_without_attributes_has_events_without_columns():
-    contract = EventContract([], k=1, max_k=1, shards=1)
-    assert contract.matrix([contract.row(b'{"age": 1}')] * 2).shape == (2, 0)
+    contract = EventContract("ranked", [], k=1, max_k=1, shards=1)
+    assert contract.columns([contract.row(b'{"age": 1}')] * 2).shape == (2, 0)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 from topics import frames, partials
 from topics.frames import Frame, FrameName
 from topics.keys import Keys
+from topics.mixed_events import MixedColumns
 from topics.packing import CodecError
 
 longs = st.integers(-(2**63), 2**63 - 1)
 attribute_values = st.one_of(st.floats(), st.just(math.nan))
+entries = st.tuples(
+    st.sampled_from(["a", "b", "naïve"]), st.floats() | st.text(max_size=3), st.floats(0, 9)
+)
+rows = st.lists(entries, max_size=4)
 
 
 @st.composite
@@ -24,6 +29,8 @@ def some_frames(draw):
         return np.array(draw(st.lists(values, min_size=size, max_size=size)), dtype)
 
     keys = st.lists(st.one_of(st.none(), st.binary(max_size=4)), min_size=events, max_size=events)
+    numbers = column(attribute_values, np.float64, events * attributes).reshape(events, attributes)
+    mixed = MixedColumns.of(draw(st.lists(rows, min_size=events, max_size=events)))
     return Frame(
         FrameName(draw(st.integers(0, 2**32 - 1)), draw(longs), draw(longs), draw(longs)),
         draw(st.integers(0, 2**16 - 1)),
@@ -31,15 +38,16 @@ def some_frames(draw):
         draw(longs),
         column(longs, np.int64),
         column(longs, np.int64),
-        column(attribute_values, np.float64, events * attributes).reshape(events, attributes),
+        draw(st.sampled_from([numbers, mixed])),
         column(st.integers(0, 2**31 - 1), np.int32),
         Keys.pack(draw(keys)),
     )
 
 
 def columns_of(frame):
-    yield from (frame.taking_part, frame.offsets, frame.timestamps, frame.values, frame.ks)
+    yield from (frame.taking_part, frame.offsets, frame.timestamps, frame.ks)
     yield from frame.keys
+    yield from frame.events[:4] if isinstance(frame.events, MixedColumns) else (frame.events,)
 
 
 def assert_same(got, given):
@@ -47,6 +55,8 @@ def assert_same(got, given):
     for one, other in zip(columns_of(got), columns_of(given), strict=True):
         np.testing.assert_array_equal(one, other)
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
+    if isinstance(given.events, MixedColumns):
+        assert got.events[4:] == given.events[4:]
 
 
 @settings(max_examples=100, deadline=None)
@@ -77,7 +87,7 @@ TWO_EVENTS = Frame(
     after=17,
     offsets=np.array([40, 42], np.int64),
     timestamps=np.array([1000, -1], np.int64),
-    values=np.array([[28.0, math.nan], [-0.0, 5e-324]]),
+    events=np.array([[28.0, math.nan], [-0.0, 5e-324]]),
     ks=np.array([5, 0], np.int32),
     keys=Keys.pack([b"visitor", None]),
 )
@@ -89,7 +99,7 @@ def test_the_bytes_are_laid_out_as_the_module_says():
         b"PODF" + struct.pack("<HH", frames.VERSION, 0),
         struct.pack("<HHHH", 1, 2, 2, 0),
         struct.pack("<IIQ", 3, 2, 7),
-        struct.pack("<qqqq", 1_700_000_000_000, 40, 42, 17),
+        struct.pack("<qqqqQ", 1_700_000_000_000, 40, 42, 17, 0),
         struct.pack("<qq", 40, 42),
         struct.pack("<qq", 1000, -1),
         struct.pack("<d", 28.0) + nan + struct.pack("<dd", -0.0, 5e-324),
@@ -102,8 +112,8 @@ def test_the_bytes_are_laid_out_as_the_module_says():
 
 
 def test_a_negative_zero_and_the_least_float_keep_their_bits():
-    values = frames.decode(frames.encode(TWO_EVENTS)).values
-    assert values.tobytes() == TWO_EVENTS.values.tobytes()
+    events = frames.decode(frames.encode(TWO_EVENTS)).events
+    assert events.tobytes() == TWO_EVENTS.events.tobytes()
 
 
 def test_a_null_key_stays_null_and_an_empty_one_empty():
@@ -118,8 +128,8 @@ def version(data, number):
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 64", id="empty"),
-        pytest.param(lambda data: data[:63], "got 63 bytes, expected a header of 64", id="short"),
+        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 72", id="empty"),
+        pytest.param(lambda data: data[:71], "got 71 bytes, expected a header of 72", id="short"),
         pytest.param(
             lambda data: data[:-1],
             "got {cut} bytes, expected more: a column of 7 is cut",
@@ -133,9 +143,9 @@ def version(data, number):
             id="foreign",
         ),
         pytest.param(
-            lambda data: version(data, frames.VERSION + 1), "got version 2, expected 1", id="newer"
+            lambda data: version(data, frames.VERSION + 1), "got version 3, expected 2", id="newer"
         ),
-        pytest.param(lambda data: version(data, 0), "got version 0, expected 1", id="older"),
+        pytest.param(lambda data: version(data, 1), "got version 1, expected 2", id="older"),
     ],
 )
 def test_other_bytes_are_refused_with_both_values(damage, complaint):
@@ -154,7 +164,7 @@ def test_a_frame_cut_anywhere_is_refused():
 
 
 @settings(max_examples=200, deadline=None)
-@given(at=st.sampled_from([*range(8, 14), *range(16, 64)]), byte=st.integers(0, 255))
+@given(at=st.sampled_from([*range(8, 14), *range(16, 72)]), byte=st.integers(0, 255))
 def test_a_damaged_header_is_refused_or_says_something_else_but_fails_in_no_other_way(at, byte):
     data = bytearray(frames.encode(TWO_EVENTS))
     data[at] = byte

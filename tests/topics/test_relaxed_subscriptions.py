@@ -75,7 +75,7 @@ def test_a_ranked_subscription_is_refused(contract):
 
 
 def test_the_kind_says_which_contract_reads_a_collection():
-    assert KINDS == ("ranked", "relaxed")
+    assert KINDS == ("ranked", "relaxed", "boolean")
     assert isinstance(contract_for("ranked", ["age"]), RankedContract)
     relaxed = contract_for("relaxed", ["age"])
     assert isinstance(relaxed, RelaxedContract)

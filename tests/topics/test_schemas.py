@@ -90,6 +90,7 @@ def test_there_is_a_schema_for_each_record_that_others_write_or_read():
         "dead_letter_headers.json",
         "events.json",
         "matches.json",
+        "subscriptions.boolean.json",
         "subscriptions.ranked.json",
         "subscriptions.relaxed.json",
     ]
@@ -195,7 +196,7 @@ ATTRIBUTES = [
 def test_the_attribute_schema_accepts_what_the_contract_accepts(value, good):
     schema = all_schemas()["events.json"]
     assert holds(schema["$defs"]["attribute"], value, schema) is good
-    contract = EventContract(["age"], k=1, max_k=1, shards=1)
+    contract = EventContract("ranked", ["age"], k=1, max_k=1, shards=1)
     assert accepts(contract.row, {"age": value}) is good
 
 

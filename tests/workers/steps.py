@@ -1,9 +1,12 @@
 """Random changes and events, interleaved without waiting, for collections of any shape."""
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 from tests.workers.fleet import Fleet
 
+NAMES = ["age", "colour"]  # where the collection names none
 IDS = [f"ad-{number}" for number in range(14)]
 
 
@@ -17,6 +20,9 @@ def random_steps(fleet: Fleet, seed: int, steps: int) -> None:
 
 
 def subscribe(fleet: Fleet, random_: random.Random) -> None:
+    if fleet.declared.kind == "boolean":
+        fleet.subscribe_with(random_.choice(IDS), expression(random_, fleet.declared.attributes))
+        return
     relaxed = fleet.declared.kind == "relaxed"
     names = fleet.declared.attributes
     constrained = random_.sample(names, random_.randint(int(relaxed), len(names)))
@@ -26,6 +32,31 @@ def subscribe(fleet: Fleet, random_: random.Random) -> None:
     else:
         document = {"where": where, "score": random_.randint(0, 3)}
     fleet.subscribe_with(random_.choice(IDS), document)
+
+
+def expression(random_: random.Random, names: Sequence[str]) -> dict:
+    def conjunction() -> dict:
+        return {"all": [predicate(random_, names) for _ in range(random_.randint(1, 3))]}
+
+    if random_.random() < 0.7:
+        return conjunction()
+    return {"any": [conjunction() for _ in range(random_.randint(1, 3))]}
+
+
+def predicate(random_: random.Random, names: Sequence[str]) -> dict:
+    """On a few numbers and strings, weighted coarsely, so that ties are common."""
+    operators = ["<", "<=", "=", "!=", ">=", ">", "in", "not in", "between"]
+    op = random_.choice(operators)
+    of_text = random_.random() < 0.4 and op in ("=", "!=", "in", "not in")
+    values = ["red", "blue", ""] if of_text else [0, 1, 2, 3, 2.5]
+    value: object = random_.choice(values)
+    if op in ("in", "not in"):
+        value = random_.choices(values, k=random_.randint(1, 3))
+    elif op == "between":
+        low = random_.randint(0, 3)
+        value = random_.choice([[low, low + 1], [None, low], [low, None]])
+    made = {"attr": random_.choice(names or NAMES), "op": op, "value": value}
+    return made if random_.random() < 0.3 else {**made, "weight": random_.choice([0, 0.5, 1, 2])}
 
 
 def interval(random_: random.Random) -> list | dict:
@@ -41,9 +72,13 @@ def unsubscribe(fleet: Fleet, random_: random.Random) -> None:
 
 
 def publish(fleet: Fleet, random_: random.Random, after: str | None = None) -> None:
+    values: list = [0, 1, 2, 3, 4, 5, 2.5, None]
+    if fleet.declared.kind == "boolean":
+        values += ["red", "blue", "green", {"value": "red", "weight": 2}]
+        values += [{"value": 2, "weight": weight} for weight in (0, 0.5)]
     event = {
-        attribute: random_.choice([0, 1, 2, 3, 4, 5, 2.5, None])
-        for attribute in (*fleet.declared.attributes, "other")
+        attribute: random_.choice(values)
+        for attribute in (*(fleet.declared.attributes or NAMES), "other")
         if random_.random() < 0.8
     }
     k = random_.choice([None, 0, 1, 2, 5, 20])
@@ -56,11 +91,11 @@ def publish_after_all(fleet: Fleet, random_: random.Random) -> None:
 
 
 def misuse(fleet: Fleet, random_: random.Random) -> None:
-    name = fleet.declared.attributes[0]
+    name = (fleet.declared.attributes or NAMES)[0]
     if random_.random() < 0.5:
         fleet.subscribe(IDS[0], {name: [3, 2]}, 1)
     else:
-        event = {name: "three"}
+        event: Any = {name: [3]} if fleet.declared.attributes else [3]
         partition = any_partition(fleet, random_)
         fleet.publish(event, partition=partition, refused=True)
 

@@ -26,7 +26,7 @@ class Stream:
             self._change()
             self.burst(EVENTS_A_ROUND)
             if self._random.random() < 0.2:
-                self._fleet.publish(b'{"age": "bad"}', refused=True)
+                self._fleet.publish(b'{"age": ["bad"]}', refused=True)
 
     def burst(self, events: int) -> None:
         """So many events at once."""

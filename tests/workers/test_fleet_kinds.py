@@ -1,4 +1,4 @@
-"""Collections whose shards hold other indexes: kind `relaxed`, and one attribute alone."""
+"""Collections whose shards hold other indexes: other kinds, and one attribute alone."""
 
 from collections.abc import Iterator
 
@@ -13,6 +13,8 @@ from tests.workers.traffic import eventually
 KINDS = {
     "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"]},
     "single": {"kind": "ranked", "attributes": ["age"]},
+    "boolean": {"kind": "boolean", "attributes": ["age", "colour", "pay"]},
+    "open": {"kind": "boolean", "attributes": []},
 }
 
 
@@ -57,6 +59,57 @@ def test_one_interval_is_enough_and_the_weights_of_those_that_hold_add_up(any_ki
 def test_a_bad_relaxed_subscription_is_a_dead_letter(any_kind: Fleet, document: dict, field: str):
     letter = any_kind.letter_of("subscriptions", any_kind.subscribe_with("bad", document))
     assert dict(letter.headers())["podium-error-field"].decode() == field
+
+
+@pytest.mark.parametrize("kind", ["boolean"])
+def test_weights_of_subscription_and_event_are_multiplied_and_added(any_kind: Fleet):
+    coast = {"attr": "colour", "op": "in", "value": ["red", "blue"], "weight": 0.5}
+    young = {"attr": "age", "op": "<", "value": 30, "weight": 2}
+    paid = {"attr": "pay", "op": "between", "value": [10, None]}
+    any_kind.subscribe_with("both", {"all": [coast, young]})
+    any_kind.subscribe_with("either", {"any": [{"all": [young]}, {"all": [coast, paid]}]})
+    any_kind.subscribe_with("not-red", {"all": [{"attr": "colour", "op": "!=", "value": "red"}]})
+    any_kind.subscribe_with("seven", {"all": [{"attr": "colour", "op": "=", "value": 7}]})
+    assert any_kind.ask({"age": 28, "colour": {"value": "red", "weight": 3}}) == [
+        ("both", 3.5),
+        ("either", 2.0),
+    ]
+    assert any_kind.ask({"colour": "blue", "pay": 10}) == [("either", 1.5), ("not-red", 1.0)]
+    assert any_kind.ask({"colour": 7, "other": "red"}) == [("seven", 1.0)]
+    assert any_kind.ask({"age": 30}) == []
+
+
+@pytest.mark.parametrize("kind", ["boolean"])
+@pytest.mark.parametrize(
+    ("predicate", "field"),
+    [
+        ({"attr": "age", "op": "~", "value": 3}, "all[0].op"),
+        ({"attr": "age", "op": "<", "value": "three"}, "all[0].value"),
+        ({"attr": "age", "op": "between", "value": [3, 2]}, "all[0].value"),
+        ({"attr": "age", "op": "in", "value": []}, "all[0].value"),
+        ({"attr": "height", "op": "=", "value": 3}, "all[0].attr"),
+        ({"attr": "age", "op": "=", "value": 3, "weight": -1}, "all[0].weight"),
+    ],
+    ids=["operator", "string", "inverted", "empty", "attribute", "weight"],
+)
+def test_a_bad_predicate_is_a_dead_letter(any_kind: Fleet, predicate: dict, field: str):
+    sent = any_kind.subscribe_with("bad", {"all": [predicate]})
+    letter = any_kind.letter_of("subscriptions", sent)
+    assert dict(letter.headers())["podium-error-field"].decode() == field
+
+
+@pytest.mark.parametrize("kind", ["open"])
+def test_without_named_attributes_every_field_of_an_event_counts(any_kind: Fleet):
+    home = {"attr": "page", "op": "=", "value": "/home", "weight": 2}
+    any_kind.subscribe_with("page", {"all": [home]})
+    any_kind.subscribe_with("new", {"all": [{"attr": "a field", "op": ">", "value": 0.5}]})
+    assert any_kind.ask({"page": "/home", "a field": 1, "tags": ["x"], "on": True}) == [
+        ("page", 2.0),
+        ("new", 1.0),
+    ]
+    assert any_kind.ask({"page": {"value": "/home", "weight": 0}, "a field": True}) == [
+        ("page", 0.0)
+    ]
 
 
 @pytest.mark.parametrize("kind", ["single"])

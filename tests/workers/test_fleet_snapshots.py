@@ -19,6 +19,7 @@ KINDS = {
     "single": {"kind": "ranked", "attributes": ["age"]},
     "ranked": {"kind": "ranked", "attributes": ["age", "visits"]},
     "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"]},
+    "boolean": {"kind": "boolean", "attributes": ["age", "colour"]},
 }
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from topics.bad_record import MAX_RECORD_BYTES
 from topics.events import EventContract, Options
 from workers.framing import (
+    MAX_BYTES_PER_RECORD,
     MAX_HITS_PER_RECORD,
-    MAX_KEY_BYTES_PER_RECORD,
     Accepted,
     bundles,
     cut,
@@ -26,7 +26,7 @@ NAN = math.nan
 
 @pytest.fixture
 def contract():
-    return EventContract(["age", "visits"], k=5, max_k=100, shards=3)
+    return EventContract("ranked", ["age", "visits"], k=5, max_k=100, shards=3)
 
 
 def message(offset, value=b"{}", *, partition=0, key=None, headers=None, at_ms=0):
@@ -100,7 +100,7 @@ def test_a_partition_with_bad_events_only_has_nothing_to_frame(contract):
     assert [letter.offset for letter in reading.letters] == [1, 2]
 
 
-LARGE_KEY = bytes(MAX_KEY_BYTES_PER_RECORD // 2 - 10)  # one object, whatever is drawn
+LARGE_KEY = bytes(MAX_BYTES_PER_RECORD // 2 - 10)  # one object, whatever is drawn
 
 
 @st.composite
@@ -118,22 +118,28 @@ def runs_of_events(draw):
     )
     messages = [message(offset, key=key) for offset, (_, key) in enumerate(shapes)]
     rows = [(float(offset),) for offset in range(len(shapes))]
-    return Accepted(messages, rows, [Options(k, {}) for k, _ in shapes])
+    sizes = [len(key or b"") + 8 for _, key in shapes]
+    return Accepted(messages, rows, [Options(k, {}) for k, _ in shapes], sizes)
+
+
+def plain_events(count):
+    messages = [message(offset) for offset in range(count)]
+    return Accepted(messages, [()] * count, [Options(1, {})] * count, [0] * count)
 
 
 def hits(run):
     return sum(options.k for options in run.options)
 
 
-def key_bytes(run):
-    return sum(len(m.key() or b"") for m in run.messages)
+def size(run):
+    return sum(run.sizes)
 
 
 @settings(max_examples=150, deadline=None)
 @given(events=runs_of_events(), most_events=st.integers(1, 60))
 def test_cutting_loses_nothing_and_keeps_the_order(events, most_events):
     runs = list(cut(events, most_events))
-    for column in range(3):
+    for column in range(4):
         joined = [item for run in runs for item in run[column]]
         assert all(a is b for a, b in zip(joined, events[column], strict=True))
 
@@ -145,7 +151,7 @@ def test_a_run_keeps_the_limits_unless_one_event_alone_is_beyond_them(events, mo
         assert 1 <= len(run.messages) <= most_events
         if len(run.messages) > 1:
             assert hits(run) <= MAX_HITS_PER_RECORD
-            assert key_bytes(run) <= MAX_KEY_BYTES_PER_RECORD
+            assert size(run) <= MAX_BYTES_PER_RECORD
 
 
 @settings(max_examples=150, deadline=None)
@@ -154,18 +160,20 @@ def test_a_run_ends_only_where_a_limit_makes_it(events, most_events):
     runs = list(cut(events, most_events))
     even = math.ceil(len(events.messages) / math.ceil(len(events.messages) / most_events))
     for run, following in pairwise(runs):
-        first = following._replace(messages=following.messages[:1], options=following.options[:1])
+        first = following.only([0])
         assert (
             len(run.messages) == even
             or hits(run) + hits(first) > MAX_HITS_PER_RECORD
-            or key_bytes(run) + key_bytes(first) > MAX_KEY_BYTES_PER_RECORD
+            or size(run) + size(first) > MAX_BYTES_PER_RECORD
         )
 
 
 @settings(max_examples=100, deadline=None)
 @given(count=st.integers(1, 200), most_events=st.integers(1, 60))
 def test_without_other_limits_runs_are_as_few_as_can_be_and_even(count, most_events):
-    plain = Accepted([message(i) for i in range(count)], [()] * count, [Options(1, {})] * count)
+    plain = Accepted(
+        [message(i) for i in range(count)], [()] * count, [Options(1, {})] * count, [0] * count
+    )
     lengths = [len(run.messages) for run in cut(plain, most_events)]
     assert len(lengths) == math.ceil(count / most_events)
     assert len(set(lengths[:-1])) <= 1
@@ -181,7 +189,7 @@ def test_bundling_loses_nothing_keeps_the_order_and_the_limits(runs, most_events
         if len(bundle) > 1:
             assert sum(len(run.messages) for run in bundle) <= most_events
             assert sum(map(hits, bundle)) <= MAX_HITS_PER_RECORD
-            assert sum(map(key_bytes, bundle)) <= MAX_KEY_BYTES_PER_RECORD
+            assert sum(map(size, bundle)) <= MAX_BYTES_PER_RECORD
 
 
 @settings(max_examples=150, deadline=None)
@@ -192,18 +200,22 @@ def test_a_bundle_ends_only_where_a_limit_makes_it(runs, most_events):
         assert (
             sum(len(run.messages) for run in grown) > most_events
             or sum(map(hits, grown)) > MAX_HITS_PER_RECORD
-            or sum(map(key_bytes, grown)) > MAX_KEY_BYTES_PER_RECORD
+            or sum(map(size, grown)) > MAX_BYTES_PER_RECORD
         )
 
 
 def test_one_event_too_many_does_not_make_a_run_of_one():
-    plain = Accepted([message(i) for i in range(101)], [()] * 101, [Options(1, {})] * 101)
+    plain = Accepted(
+        [message(i) for i in range(101)], [()] * 101, [Options(1, {})] * 101, [0] * 101
+    )
     assert [len(run.messages) for run in cut(plain, 100)] == [51, 50]
 
 
 def test_an_event_that_asks_for_all_the_hits_of_a_record_has_one_of_its_own():
     ks = [MAX_HITS_PER_RECORD + 1, 1, MAX_HITS_PER_RECORD, 1, MAX_HITS_PER_RECORD - 1, 1]
-    events = Accepted([message(i) for i in range(6)], [()] * 6, [Options(k, {}) for k in ks])
+    events = Accepted(
+        [message(i) for i in range(6)], [()] * 6, [Options(k, {}) for k in ks], [0] * 6
+    )
     assert [[o.k for o in run.options] for run in cut(events, 10)] == [
         [MAX_HITS_PER_RECORD + 1],
         [1],
@@ -229,12 +241,12 @@ def test_every_shard_gets_the_same_events_under_the_same_name(contract):
         assert frame.timestamps.tolist() == [1_000, 1_001, 1_002]
         assert frame.keys.unpack() == [b"a", None, b""]
         assert frame.ks.tolist() == [5, 5, 5]
-        np.testing.assert_array_equal(frame.values, [[1, NAN], [NAN, 2], [NAN, NAN]])
+        np.testing.assert_array_equal(frame.events, [[1, NAN], [NAN, 2], [NAN, NAN]])
 
 
 def test_columns_have_the_types_of_the_codec(contract):
     frame = next(frames(accepted(contract, message(0)), contract, epoch=1))
-    dtypes = [c.dtype for c in (frame.taking_part, frame.offsets, frame.timestamps, frame.values)]
+    dtypes = [c.dtype for c in (frame.taking_part, frame.offsets, frame.timestamps, frame.events)]
     assert dtypes == [np.uint16, np.int64, np.int64, np.float64]
     assert (frame.ks.dtype, frame.keys.lengths.dtype) == (np.int32, np.int32)
 
@@ -242,7 +254,7 @@ def test_columns_have_the_types_of_the_codec(contract):
 def test_a_weighted_value_goes_in_as_its_value_and_null_as_nan(contract):
     value = b'{"age": {"value": 28, "weight": 0.3}, "visits": null}'
     frame = next(frames(accepted(contract, message(0, value), message(1)), contract, epoch=1))
-    np.testing.assert_array_equal(frame.values, [[28, NAN], [NAN, NAN]])
+    np.testing.assert_array_equal(frame.events, [[28, NAN], [NAN, NAN]])
 
 
 def test_each_shard_waits_for_the_latest_of_its_own_offsets(contract):

@@ -15,7 +15,7 @@ from topics.keys import Keys
 from topics.packing import bundle
 from topics.subscriptions import MAX_ID_BYTES, contract_for
 from workers.changes import read_changes
-from workers.framing import MAX_HITS_PER_RECORD, MAX_KEY_BYTES_PER_RECORD
+from workers.framing import MAX_BYTES_PER_RECORD, MAX_HITS_PER_RECORD
 from workers.kinds import new_index
 from workers.shard import Shard
 
@@ -191,7 +191,7 @@ def test_the_largest_answer_that_a_record_may_ask_for_fits_into_its_topic(shard,
     fill = letter * ((MAX_ID_BYTES - 4) // len(letter.encode()))
     apply(shard, *((f"{i:04}{fill}".encode(), wanting({}, 1)) for i in range(1000)))
     events = MAX_HITS_PER_RECORD // 1000
-    keys = [bytes(MAX_KEY_BYTES_PER_RECORD // events)] * events
+    keys = [bytes(MAX_BYTES_PER_RECORD // events)] * events
     asked = frame(*[(0, 0)] * events, ks=[1000] * events)._replace(keys=Keys.pack(keys))
     partial = shard.answer(asked)
     assert len(partial.ids) == MAX_HITS_PER_RECORD

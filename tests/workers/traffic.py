@@ -225,7 +225,13 @@ class Traffic:
             assert record.error is None, record.error
 
     def subscribe(self, id: str, where: Mapping[str, Any], score: float) -> Sent:
-        """In a relaxed collection every interval weighs `score`."""
+        """In a relaxed or Boolean collection every interval weighs `score`."""
+        if self.declared.kind == "boolean":
+            predicates = [
+                {"attr": name, "op": "between", "value": interval, "weight": score}
+                for name, interval in where.items()
+            ]
+            return self.subscribe_with(id, {"all": predicates})
         if self.declared.kind == "relaxed":
             return self.subscribe_with(id, {"where": where, "weights": dict.fromkeys(where, score)})
         return self.subscribe_with(id, {"where": where, "score": score})

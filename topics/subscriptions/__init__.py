@@ -6,11 +6,16 @@ the latest record of each id is the truth, and the offset of that record is the 
 inside its shard.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from topics.subscriptions.boolean import (
+    BooleanColumns,
+    BooleanContract,
+    BooleanSubscription,
+)
 from topics.subscriptions.ids import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, check_ids
 from topics.subscriptions.ranked import RankedColumns, RankedContract, RankedSubscription
 from topics.subscriptions.relaxed import RelaxedColumns, RelaxedContract, RelaxedSubscription
@@ -19,6 +24,9 @@ __all__ = [
     "KINDS",
     "MAX_ID_BYTES",
     "MAX_ID_TEXT_BYTES",
+    "BooleanColumns",
+    "BooleanContract",
+    "BooleanSubscription",
     "RankedColumns",
     "RankedContract",
     "RankedSubscription",
@@ -43,9 +51,10 @@ class SubscriptionContract(Protocol):
         """Parsed subscriptions as an index takes them, one array a column."""
 
 
-_CONTRACTS: dict[str, type[RankedContract] | type[RelaxedContract]] = {
+_CONTRACTS: dict[str, Callable[[Sequence[str]], SubscriptionContract]] = {
     "ranked": RankedContract,
     "relaxed": RelaxedContract,
+    "boolean": BooleanContract,
 }
 KINDS = tuple(_CONTRACTS)
 

@@ -1,0 +1,228 @@
+"""`BooleanMatcher`: a BE*-tree fed in batches that name their attributes and strings.
+
+Whoever parses records has checked the predicates already; objects of the class `Predicate` are
+made by those who write predicates by hand.
+"""
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from indexes.boolean.batches import BETWEEN, IN, KIND_OF, NOT_IN, Batch, BooleanArrays
+from indexes.boolean.be_star_tree import BEStarTree
+from indexes.boolean.events import EncodedEvents
+from indexes.boolean.vocabulary import UNKNOWN, Vocabulary
+from indexes.hits import HitTable
+
+__all__ = ["BooleanMatcher", "ExpressionArrays", "NamedEvents", "Term"]
+
+_FEW_STRINGS = 100_000
+
+
+class Term(Protocol):
+    """A predicate known to be right: see `Predicate` for what that means."""
+
+    @property
+    def attribute(self) -> str: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def weight(self) -> float: ...
+
+
+class NamedEvents(Protocol):
+    """Event i has the entries starts[i] to starts[i + 1]; names and strings travel with them."""
+
+    @property
+    def starts(self) -> np.ndarray: ...  # i8[m + 1]
+    @property
+    def values(self) -> np.ndarray: ...  # f8[e]  a number, or the position of a string
+    @property
+    def weights(self) -> np.ndarray: ...  # f8[e]
+    @property
+    def columns(self) -> np.ndarray: ...  # i4[e]  a position in `names`
+    @property
+    def names(self) -> Sequence[tuple[str, bool]]: ...  # attribute, whether of strings
+    @property
+    def strings(self) -> Sequence[tuple[int, str]]: ...  # position in `names`, string
+
+
+class ExpressionArrays(NamedTuple):
+    """`BooleanArrays` with its texts as UTF-8, one after another."""
+
+    name_lengths: np.ndarray  # i4[columns]
+    name_bytes: np.ndarray  # u1[...]
+    texts: np.ndarray  # b1[columns]
+    string_lengths: np.ndarray  # i4[strings]
+    string_bytes: np.ndarray  # u1[...]
+    string_counts: np.ndarray  # i8[columns]
+    ids: np.ndarray  # i8[n]
+    counts: np.ndarray  # i8[n]
+    columns: np.ndarray  # i4[predicates]
+    kinds: np.ndarray  # u1[predicates]
+    weights: np.ndarray  # f8[predicates]
+    firsts: np.ndarray  # f8[predicates]
+    seconds: np.ndarray  # f8[predicates]
+    lists: np.ndarray  # f8[values]
+
+
+class BooleanMatcher:
+    """It keeps itself in order while it changes, so it has no base.
+
+    Only strings that no subscription names any more stay, until the tree is built anew.
+    """
+
+    delta_share = 0.0
+
+    def __init__(self) -> None:
+        self._tree = BEStarTree()
+        self._strings_at_first = 0
+
+    def __len__(self) -> int:
+        return len(self._tree)
+
+    @property
+    def nbytes(self) -> int:
+        return self._tree.nbytes
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether most strings that it has learnt may be of no use any more."""
+        _, strings = self._tree._vocabulary.size
+        return strings > 4 * self._strings_at_first + _FEW_STRINGS
+
+    def insert_many(self, ids: np.ndarray, expressions: Sequence[Sequence[Sequence[Term]]]) -> None:
+        """Add new ids, each with its alternatives."""
+        new = self._tree._require_new(ids)
+        conjunctions = [conjunction for expression in expressions for conjunction in expression]
+        starts = np.cumsum([0, *(len(expression) for expression in expressions)])
+        starting = np.zeros(len(conjunctions), np.bool_)
+        starting[starts[:-1]] = True
+        batch = compile_terms(conjunctions, self._tree._vocabulary)
+        self._tree._insert_batch(np.repeat(new, np.diff(starts)), batch, starting)
+
+    def delete_many(self, ids: np.ndarray) -> None:
+        self._tree.delete_many(ids)
+
+    def top_k_many(self, events: NamedEvents, k: int) -> HitTable:
+        return self._tree.top_k_many(encode_named(events, self._tree._vocabulary), k)
+
+    def ids(self) -> np.ndarray:
+        """Ascending."""
+        store = self._tree._store
+        return np.unique(store.rows.ids[store.live()])
+
+    def fork(self) -> Self:
+        other = copy.deepcopy(self)
+        store = other._tree._store
+        store.rows = store.rows._replace(meta=store.rows.reals.view(np.uint32))  # one memory again
+        return other
+
+    def rebase(self) -> None:
+        """Build the tree anew."""
+        self._tree = BEStarTree.from_arrays(self._tree.to_arrays())
+        _, self._strings_at_first = self._tree._vocabulary.size
+
+    def replace_base(self, trees: Sequence[Any], since: int) -> None:
+        raise ValueError("got a base when none was expected: Boolean expressions have none")
+
+    def check(self) -> None:
+        self._tree.check()
+
+    def to_arrays(self) -> ExpressionArrays:
+        arrays = self._tree.to_arrays()
+        names, strings = _packed(arrays.attributes.tolist()), _packed(arrays.strings.tolist())
+        return ExpressionArrays(*names, arrays.texts, *strings, *arrays[3:])
+
+    @classmethod
+    def from_arrays(cls, arrays: ExpressionArrays) -> Self:
+        names = _unpacked(arrays.name_lengths, arrays.name_bytes)
+        strings = _unpacked(arrays.string_lengths, arrays.string_bytes)
+        matcher = cls()
+        matcher._tree.insert_arrays(BooleanArrays(names, arrays.texts, strings, *arrays[5:]))
+        matcher._strings_at_first = len(strings)
+        return matcher
+
+
+def _packed(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    encoded = [text.encode() for text in texts]
+    lengths = np.array([len(text) for text in encoded], np.int32)
+    return lengths, np.frombuffer(b"".join(encoded), np.uint8)
+
+
+def _unpacked(lengths: np.ndarray, data: np.ndarray) -> np.ndarray:
+    """Text by text, because an array of numpy's own strings has the width of the longest."""
+    texts = np.empty(len(lengths), object)
+    ends = np.cumsum(lengths, dtype=np.int64).tolist()
+    whole, start = data.tobytes(), 0
+    for i, end in enumerate(ends):
+        texts[i] = whole[start:end].decode()
+        start = end
+    return texts
+
+
+def compile_terms(conjunctions: Sequence[Sequence[Term]], vocabulary: Vocabulary) -> Batch:
+    """Terms as columns; what they name is added to the vocabulary."""
+    columns: list[int] = []
+    kinds: list[int] = []
+    weights: list[float] = []
+    firsts: list[float] = []
+    seconds: list[float] = []
+    lists: list[float] = []
+    for conjunction in conjunctions:
+        for term in conjunction:
+            kind, value = KIND_OF[term.op], term.value
+            second = 0.0
+            if kind == BETWEEN:
+                column = vocabulary.column(term.attribute, False)
+                value, second = value
+            elif kind in (IN, NOT_IN):
+                column = vocabulary.column(term.attribute, type(value[0]) is str)
+                if type(value[0]) is str:
+                    value = [float(vocabulary.code(column, string)) for string in value]
+                members = sorted(set(value))
+                value, second = len(lists), len(members)
+                lists += members
+            else:
+                is_text = type(value) is str
+                column = vocabulary.column(term.attribute, is_text)
+                value = vocabulary.code(column, value) if is_text else value
+            columns.append(column)
+            kinds.append(kind)
+            weights.append(term.weight)
+            firsts.append(value)
+            seconds.append(second)
+    return Batch(
+        np.array([len(conjunction) for conjunction in conjunctions], np.int64),
+        np.array(columns, np.int32),
+        np.array(kinds, np.uint8),
+        np.array(weights, np.float64),
+        np.array(firsts, np.float64),
+        np.array(seconds, np.float64),
+        np.array(lists, np.float64),
+    )
+
+
+def encode_named(events: NamedEvents, vocabulary: Vocabulary) -> EncodedEvents:
+    """In the columns and codes of this vocabulary, without what it does not know."""
+    known = [
+        (vocabulary.texts if is_text else vocabulary.numbers).get(name, -1)
+        for name, is_text in events.names
+    ]
+    codes = [
+        float(vocabulary.codes[known[place]].get(string, UNKNOWN)) if known[place] >= 0 else UNKNOWN  # type: ignore[union-attr]
+        for place, string in events.strings
+    ]
+    columns = np.array(known, np.int32)[events.columns] if known else events.columns
+    values = events.values
+    if codes:
+        is_text = np.array([is_text for _, is_text in events.names])[events.columns]
+        values = values.copy()
+        values[is_text] = np.array(codes)[values[is_text].astype(np.int64)]
+    kept = columns >= 0
+    starts = np.append(0, np.cumsum(kept))[events.starts]
+    return EncodedEvents(starts, columns[kept], values[kept], events.weights[kept], vocabulary.size)
