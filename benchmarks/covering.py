@@ -1,0 +1,42 @@
+"""Subscription covering, measured: `python -m benchmarks.covering`.
+
+The experiments, Subscription covering, §V, and the targets for speed.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from benchmarks.script import Experiment, Script, Step, run
+
+if TYPE_CHECKING:
+    from benchmarks.report import Section
+
+NAMES = ("speed", "modes", "indexes")
+PACKAGES = ("numpy", "numba")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return run(Script("benchmarks.covering", __doc__ or "", NAMES, PACKAGES, _open), arguments)
+
+
+@contextmanager
+def _open(quick: bool, step: Step) -> Iterator[Experiment]:
+    from benchmarks import covering_experiments, covering_lab, covering_speed
+
+    experiments = {
+        "speed": covering_speed.speed,
+        "modes": covering_experiments.modes,
+        "indexes": covering_experiments.indexes,
+    }
+    lab = covering_lab.Lab(covering_lab.QUICK if quick else covering_lab.Sizes(), step)
+
+    def perform(name: str) -> "Section":
+        return experiments[name](lab)
+
+    yield perform
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""The targets for covering, each beside what it is measured against."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.covering_lab import INDEXES, KD, SCAN, Z_ORDER, Lab, Sizes, head, timed
+from benchmarks.interval_targets import Row
+from benchmarks.measure import micro, repeat
+from benchmarks.report import Section, Table
+from benchmarks.workloads.random_boxes import RandomBoxes, boxes, commands
+from indexes.covering import Commands, KDCover, RelationGraph
+
+__all__ = ["speed"]
+
+_ATTRIBUTES = (3, 8)
+_CALLS = 200  # boxes asked one by one, commands given one by one
+_SMALL = (1, 30, 1_000)  # boxes of a small cover
+_LEADS = {3: 3.0, 8: 10.0}  # over the scan, in the paper's mix of commands
+
+
+def speed(lab: Lab) -> Section:
+    rows: list[Row] = []
+    leads: list[float] = []
+    for attributes in _ATTRIBUTES:
+        _ask(lab, attributes, rows, leads)
+        _command(lab, attributes, rows, leads)
+    _ask_few(lab, leads)
+    words = f"of those above, and of covers of {', '.join(f'{n:,}' for n in _SMALL)} boxes"
+    rows.append(Row("the least lead over the scan anywhere", min(leads), least=1, words=words))
+    for attributes in _ATTRIBUTES:
+        _stab(lab, attributes, rows)
+    words = (
+        f"{lab.sizes.live:,} live subscriptions of random boxes; dimensions are those of points,"
+        " two an attribute. A ratio is of the best CPU times; all indexes gave the same answers."
+        " The scan goes through blocks of 64 boxes, and stops at the first cover. By"
+        " batch: `covers_many` and `apply_many`; by call: `covers`, `subscribe` and `unsubscribe`."
+    )
+    if lab.sizes.live != Sizes.live:
+        words += f" **The targets are for {Sizes.live:,} subscriptions.**"
+    table = Table(
+        ["", "measured", "target", "", "in plain words"], [r.cells() for r in rows], prose=4
+    )
+    return Section("covering_speed", "Subscription covering: the targets", words, [table])
+
+
+def _lead(rows: list[Row], leads: list[float], what: str, times: dict[str, float],
+          least: float | None, other: str = SCAN) -> None:  # fmt: skip
+    ratio = times[other] / times[KD]
+    words = f"{micro(times[KD])} against {micro(times[other])} µs"
+    rows.append(Row(f"{what}, against the {other}", ratio, least=least, words=words))
+    if other == SCAN:
+        leads.append(ratio)
+
+
+def _ask(lab: Lab, attributes: int, rows: list[Row], leads: list[float]) -> None:
+    """Boxes that nothing covers, and random ones."""
+    rng = np.random.default_rng(1)
+    stored = boxes(lab.sizes.live, attributes, rng)
+    covers = {}
+    for name, cls in INDEXES.items():
+        lab.step(f"{name}, {lab.sizes.live:,} boxes, {2 * attributes} dimensions")
+        covers[name] = cls(attributes)
+        covers[name].insert_many(np.arange(lab.sizes.live), *stored)
+    lows, highs = boxes(40 * lab.sizes.asked, attributes, rng)
+    found = covers[KD].covers_many(lows, highs)
+    alone = np.array([not ids for ids in found])
+    uncovered = lows[alone][: lab.sizes.asked], highs[alone][: lab.sizes.asked]
+    mixed = lows[: lab.sizes.asked], highs[: lab.sizes.asked]
+    for name, cover in covers.items():
+        if any(cover.covers_many(*uncovered)) or [
+            len(ids) for ids in cover.covers_many(*mixed)
+        ] != [len(ids) for ids in found[: lab.sizes.asked]]:
+            raise RuntimeError(f"{name} gives other answers than the {KD}")
+    dimensions = f"{2 * attributes} dimensions"
+    for what, asked, least in (("uncovered boxes", uncovered, 20), ("random boxes", mixed, None)):
+        batch = {name: _batch(cover, asked) for name, cover in covers.items()}
+        call = {name: _by_call(cover, asked) for name, cover in covers.items()}
+        _lead(rows, leads, f"{what}, {dimensions}", batch, least)
+        _lead(rows, leads, f"{what}, {dimensions}, by call", call, least)
+        if attributes == 8:
+            _lead(rows, leads, f"{what}, {dimensions}", batch, 2, Z_ORDER)
+    memory = covers[KD].nbytes / lab.sizes.live
+    rows.append(Row(f"memory a box, {dimensions}", memory, unit=" bytes"))
+
+
+def _batch(cover: Any, asked: tuple[np.ndarray, np.ndarray]) -> float:
+    return repeat(lambda: cover.covers_many(*asked), units=len(asked[0])).best
+
+
+def _by_call(cover: Any, asked: tuple[np.ndarray, np.ndarray]) -> float:
+    pairs = list(zip(asked[0].tolist(), asked[1].tolist(), strict=True))[:_CALLS]
+
+    def ask() -> None:
+        for lows, highs in pairs:
+            cover.covers(lows, highs)
+
+    return repeat(ask, units=len(pairs)).best
+
+
+def _command(lab: Lab, attributes: int, rows: list[Row], leads: list[float]) -> None:
+    """The paper's mix of commands, p = 15 %, once as many live as asked for."""
+    sizes = lab.sizes
+    count = sizes.slices * (sizes.slice + _CALLS)
+    given = commands(RandomBoxes(attributes, commands=count, live=sizes.live))
+    batch, call, forwarded = {}, {}, set()
+    for name, cls in INDEXES.items():
+        lab.step(f"{name}, commands, {2 * attributes} dimensions")
+        graph = RelationGraph(cls(attributes))
+        graph.apply_many(head(given, 0, sizes.live))
+        batch[name], call[name] = _slices(graph, given, sizes)
+        forwarded.add(graph.forwarded)
+    if len(forwarded) > 1:
+        raise RuntimeError("the indexes forward different subscriptions")
+    what = f"commands, {2 * attributes} dimensions"
+    _lead(rows, leads, what, batch, _LEADS[attributes])
+    _lead(rows, leads, f"{what}, by call", call, _LEADS[attributes])
+    if attributes == 8:
+        _lead(rows, leads, what, batch, 2, Z_ORDER)
+    rows.append(Row(f"{what}, the {KD}", 1 / batch[KD], 50_000, unit="/s"))
+    rows.append(Row(f"{what}, the {KD}, by call", 1 / call[KD], 50_000, unit="/s"))
+
+
+def _slices(graph: RelationGraph, given: Commands, sizes: Sizes) -> tuple[float, float]:
+    """Best times a command, by batch and by call, of the same commands for every index."""
+    at, batch, call = sizes.live, [], []
+    for _ in range(sizes.slices):
+        part = head(given, at, at + sizes.slice)
+        batch.append(timed(partial(graph.apply_many, part)).best / sizes.slice)
+        at += sizes.slice
+        single = _single(graph, head(given, at, at + _CALLS))
+        call.append(timed(single).best / _CALLS)
+        at += _CALLS
+    return min(batch), min(call)
+
+
+def _single(graph: RelationGraph, part: Commands) -> Callable[[], None]:
+    listed = list(zip(*(column.tolist() for column in part), strict=True))
+
+    def give() -> None:
+        for id, lows, highs, subscribes in listed:
+            if subscribes:
+                graph.subscribe(id, lows, highs)
+            else:
+                graph.unsubscribe(id)
+
+    return give
+
+
+def _ask_few(lab: Lab, leads: list[float]) -> None:
+    """Covers so small that an index has little to win."""
+    for attributes in _ATTRIBUTES:
+        for count in _SMALL:
+            rng = np.random.default_rng(2)
+            stored, asked = boxes(count, attributes, rng), boxes(lab.sizes.asked, attributes, rng)
+            times = {}
+            for name in (SCAN, KD):
+                cover = INDEXES[name](attributes)
+                cover.insert_many(np.arange(count), *stored)
+                times[name] = _batch(cover, asked), _by_call(cover, asked)
+            leads += [slow / quick for slow, quick in zip(times[SCAN], times[KD], strict=True)]
+
+
+def _stab(lab: Lab, attributes: int, rows: list[Row]) -> None:
+    """Events against routes: narrow boxes, so that many events are in none."""
+    rng = np.random.default_rng(3)
+    for share, what in ((0.1, "narrow"), (0.5, "wide")):
+        middle = rng.random((lab.sizes.routes, attributes))
+        half = share * rng.random((lab.sizes.routes, attributes))
+        lows, highs = middle - half, middle + half
+        free = rng.random(lows.shape) < 0.3
+        lows[free], highs[free] = -np.inf, np.inf
+        cover = KDCover(attributes)
+        cover.insert_many(np.arange(lab.sizes.routes), lows, highs)
+        events = rng.random((lab.sizes.events, attributes))
+        events[rng.random(events.shape) < 0.1] = np.nan
+        held = cover.stab_many(events).mean()
+        seconds = repeat(partial(cover.stab_many, events), units=len(events)).best
+        rows.append(
+            Row(f"an event against {lab.sizes.routes:,} {what} routes, {attributes} attributes",
+                seconds * 1e6, most=2, unit=" µs", words=f"{held:.0%} of the events are in one")
+        )  # fmt: skip

@@ -1,0 +1,69 @@
+"""Where a k-d tree is cut: in the dimension least cut above, at the median.
+
+The adaptive tree of Bentley and Friedman cuts where points are spread most; attributes of different
+scales have no spread in common, so here the number of cuts that the path already has decides.  A
+dimension in which no cut leaves a quarter on either side is passed over while another does better.
+"""
+
+import numpy as np
+from numba import njit
+
+from indexes.covering.kd_layout import DIM, UP
+from indexes.covering.store import NIL
+
+__all__ = ["choose_cut", "count_cuts"]
+
+_SAMPLE = 64  # points that stand for a larger set
+
+
+@njit(cache=True)
+def count_cuts(tree, node, cuts):
+    """Count the cuts of the ancestors of `node`, dimension by dimension."""
+    for j in range(len(cuts)):
+        cuts[j] = 0
+    up = tree.nodes[node, UP]
+    while up != NIL:
+        cuts[tree.nodes[up, DIM]] += 1
+        up = tree.nodes[up, UP]
+
+
+@njit(cache=True)
+def choose_cut(store, rows, first, end, cuts):
+    """Dimension and value of a cut of different points, with some of them on either side."""
+    step = (end - first - 1) // _SAMPLE + 1
+    size = (end - first - 1) // step + 1
+    values = np.empty(size)
+    chosen, value, smallest, fewest = -1, 0.0, 0, 0
+    for j in range(len(cuts)):
+        fair = smallest * 4 >= size
+        if fair and cuts[j] >= fewest:
+            continue
+        for i in range(size):
+            _sort_in(values, i, store.points[rows[first + i * step], j])
+        below = _nearest_rise(values)
+        smaller = min(below, size - below)
+        if smaller * 4 >= size if fair else smaller > smallest:
+            chosen, value, smallest, fewest = j, values[below - 1], smaller, cuts[j]
+    return chosen, value
+
+
+@njit(cache=True)
+def _sort_in(values, count, value):
+    """Add a value to so many sorted ones."""
+    while count > 0 and values[count - 1] > value:
+        values[count] = values[count - 1]
+        count -= 1
+    values[count] = value
+
+
+@njit(cache=True)
+def _nearest_rise(values):
+    """How many of the sorted values are below the rise that is nearest to the middle; 0: none."""
+    size = len(values)
+    middle = size // 2
+    for away in range(size):
+        if away < middle and values[middle - away - 1] < values[middle - away]:
+            return middle - away
+        if middle + away < size and values[middle + away - 1] < values[middle + away]:
+            return middle + away
+    return 0

@@ -1,0 +1,210 @@
+"""Points come into a k-d tree and leave it; buckets split and merge, subtrees are cut anew.
+
+A subtree in which one side has got far more than its half of the points is built anew, but not
+before a quarter of its points have changed: where no fair cut exists, that bounds the work.
+"""
+
+import numpy as np
+from numba import njit
+
+from indexes.covering.dominance import SAMPLE_POINTS, rounded_up
+from indexes.covering.kd_cut import choose_cut, count_cuts
+from indexes.covering.kd_layout import (
+    BLOCK,
+    CHANGES,
+    DEPTH,
+    DIM,
+    FULL_AGAIN,
+    INSERTED,
+    LEFT,
+    RIGHT,
+    ROOT,
+    SKEWED,
+    UP,
+    WEIGHT,
+    join_tops,
+    make_inner,
+    make_leaf,
+    put_into_leaf,
+    raise_top,
+    release_block,
+    release_node,
+    take_block,
+    take_node,
+)
+from indexes.covering.store import NIL, PLACE
+
+__all__ = ["kd_delete", "kd_insert"]
+
+
+@njit(cache=True)
+def kd_insert(tree, store, row):
+    """Index a row whose box is new; `is_ready` must hold."""
+    nodes, bucket = tree.nodes, tree.blocks.shape[2]
+    if tree.state[ROOT] == NIL:
+        tree.state[ROOT] = take_node(tree, NIL)
+        make_leaf(tree, tree.state[ROOT], take_block(tree))
+    node, depth, skewed = tree.state[ROOT], 0, NIL
+    while True:
+        if nodes[node, DIM] == NIL:
+            if nodes[node, WEIGHT] < bucket:
+                break
+            _split(tree, store, node)
+        nodes[node, WEIGHT] += 1
+        nodes[node, CHANGES] += 1
+        raise_top(tree, node, store, row)
+        right = store.points[row, nodes[node, DIM]] > tree.cuts[node]
+        child = nodes[node, RIGHT] if right else nodes[node, LEFT]
+        if skewed == NIL and _is_skewed(tree, node, nodes[child, WEIGHT] + 1):
+            skewed = node
+        node = child
+        depth += 1
+    put_into_leaf(tree, store, node, row)
+    _sample(tree, store, row)
+    tree.state[DEPTH] = max(tree.state[DEPTH], depth)
+    if skewed == NIL and nodes[tree.state[ROOT], WEIGHT] >= tree.state[FULL_AGAIN]:
+        skewed = tree.state[ROOT]
+    if skewed != NIL:
+        tree.state[SKEWED] = skewed
+
+
+@njit(cache=True)
+def kd_delete(tree, store, row):
+    """Take a head out of the tree; its row is still in the store."""
+    bucket = tree.blocks.shape[2]
+    place = store.links[row, PLACE]
+    block, slot = place // bucket, place % bucket
+    leaf = tree.owners[block]
+    last = tree.nodes[leaf, WEIGHT] - 1
+    moved = tree.members[block * bucket + last]
+    tree.members[place] = moved
+    store.links[moved, PLACE] = place
+    store.links[row, PLACE] = NIL
+    for j in range(tree.blocks.shape[1]):
+        tree.blocks[block, j, slot] = tree.blocks[block, j, last]
+        tree.blocks[block, j, last] = np.nan
+    tree.nodes[leaf, WEIGHT] = last
+    _lower_tops(tree, leaf)
+    _look_for_skew(tree, _merge(tree, store, leaf))
+
+
+@njit(cache=True)
+def _sample(tree, store, row):
+    """Keep points of the whole history, ever fewer of them: each 2**i-th is taken in turn."""
+    number = tree.state[INSERTED]
+    tree.state[INSERTED] += 1
+    step = 1
+    while step * SAMPLE_POINTS * 2 <= number:
+        step *= 2
+    if number % step == 0:
+        for j in range(len(tree.sample)):
+            tree.sample[j, number // step % SAMPLE_POINTS] = rounded_up(store.points[row, j])
+
+
+@njit(cache=True)
+def _is_skewed(tree, node, heavier):
+    weight = tree.nodes[node, WEIGHT]
+    much = 10 * heavier > 7 * weight + 10 * tree.blocks.shape[2]
+    return much and 4 * tree.nodes[node, CHANGES] >= weight
+
+
+@njit(cache=True)
+def _split(tree, store, node):
+    """Cut a full leaf; takes two nodes and one block."""
+    bucket, block = tree.blocks.shape[2], tree.nodes[node, BLOCK]
+    weight = tree.nodes[node, WEIGHT]
+    rows = np.empty(weight, np.int64)
+    for slot in range(weight):
+        rows[slot] = tree.members[block * bucket + slot]
+    cuts = np.empty(tree.blocks.shape[1], np.int64)
+    count_cuts(tree, node, cuts)
+    dim, cut = choose_cut(store, rows, 0, weight, cuts)
+    release_block(tree, block)
+    make_inner(tree, node, dim, cut, weight)
+    left, right = take_node(tree, node), take_node(tree, node)
+    make_leaf(tree, left, take_block(tree))
+    make_leaf(tree, right, take_block(tree))
+    tree.nodes[node, LEFT] = left
+    tree.nodes[node, RIGHT] = right
+    for row in rows:
+        put_into_leaf(tree, store, right if store.points[row, dim] > cut else left, row)
+
+
+@njit(cache=True)
+def _lower_tops(tree, leaf):
+    """Set the top of a leaf that lost a point, count the loss above, and join tops anew."""
+    block = tree.nodes[leaf, BLOCK]
+    changed = False
+    for j in range(tree.blocks.shape[1]):
+        top = np.float32(-np.inf)
+        for slot in range(tree.nodes[leaf, WEIGHT]):
+            top = max(top, tree.blocks[block, j, slot])
+        if top != tree.tops[leaf, j]:
+            tree.tops[leaf, j] = top
+            changed = True
+    node = tree.nodes[leaf, UP]
+    while node != NIL:
+        tree.nodes[node, WEIGHT] -= 1
+        tree.nodes[node, CHANGES] += 1
+        if changed:
+            changed = join_tops(tree, node)
+        node = tree.nodes[node, UP]
+
+
+@njit(cache=True)
+def _merge(tree, store, leaf):
+    """Merge a leaf under the underflow limit with its sibling; the node that stands there now.
+
+    An empty leaf beside an inner node gives way to it.
+    """
+    nodes, bucket = tree.nodes, tree.blocks.shape[2]
+    up = nodes[leaf, UP]
+    if up == NIL or 4 * nodes[leaf, WEIGHT] > bucket:
+        return leaf
+    left = nodes[up, LEFT]
+    sibling = nodes[up, RIGHT] if left == leaf else left
+    empty = nodes[leaf, WEIGHT] == 0
+    if nodes[sibling, DIM] != NIL and empty:
+        _give_way(tree, leaf, up, sibling)
+        return up
+    if nodes[sibling, DIM] != NIL or (4 * nodes[up, WEIGHT] > 3 * bucket and not empty):
+        return leaf
+    first = nodes[leaf, BLOCK] * bucket
+    for slot in range(nodes[leaf, WEIGHT]):
+        put_into_leaf(tree, store, sibling, tree.members[first + slot])
+    _give_way(tree, leaf, up, sibling)
+    return up
+
+
+@njit(cache=True)
+def _give_way(tree, leaf, up, sibling):
+    """The sibling of a leaf, whose points are elsewhere, moves into the place of their parent."""
+    nodes, over = tree.nodes, tree.nodes[up, UP]
+    release_block(tree, nodes[leaf, BLOCK])
+    for field in range(nodes.shape[1]):
+        nodes[up, field] = nodes[sibling, field]
+    nodes[up, UP] = over
+    tree.cuts[up] = tree.cuts[sibling]
+    for j in range(tree.tops.shape[1]):
+        tree.tops[up, j] = tree.tops[sibling, j]
+    if nodes[up, DIM] == NIL:
+        tree.owners[nodes[up, BLOCK]] = up
+    else:
+        nodes[nodes[up, LEFT], UP] = up
+        nodes[nodes[up, RIGHT], UP] = up
+    release_node(tree, leaf)
+    release_node(tree, sibling)
+
+
+@njit(cache=True)
+def _look_for_skew(tree, node):
+    """Note the topmost subtree that has one side too heavy."""
+    nodes, skewed = tree.nodes, NIL
+    node = nodes[node, UP]
+    while node != NIL:
+        heavier = max(nodes[nodes[node, LEFT], WEIGHT], nodes[nodes[node, RIGHT], WEIGHT])
+        if _is_skewed(tree, node, heavier):
+            skewed = node
+        node = nodes[node, UP]
+    if skewed != NIL:
+        tree.state[SKEWED] = skewed
