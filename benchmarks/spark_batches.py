@@ -25,14 +25,15 @@ def batches(lab: Lab) -> Section:
     sizes = lab.sizes
     collection = lab.collection("batches", sizes.small, _SHARDS)
     runs = {
-        master: lab.run(collection, master, sizes.small, [1], sizes.small_repetitions)
+        master: lab.run(collection, master, sizes.small, 1, sizes.small_repetitions)
         for master in sizes.small_masters
     }
     header = ["master", "session, s", "first batch, s", "a batch with 1 change, s", "median, s"]
     header += ["at worst, s", *_PARTS]
     words = (
         f"A collection of {sizes.small:,} subscriptions in {_SHARDS} shards, of which one changes a"
-        f" batch, {sizes.small_repetitions} times: what is left is the fixed cost of a batch. The"
+        f" batch, {sizes.small_repetitions} times: what is left is the fixed cost of a batch, which"
+        " a job that stays pays whatever has changed. The"
         " parts are Spark's own, in seconds, of the quickest batch; `addBatch` is the task that"
         " builds and stores the base, its announcement on `bases` included. The first batch starts"
         " the Python processes and, in `local-cluster`, compiles the kernels."
@@ -42,7 +43,7 @@ def batches(lab: Lab) -> Section:
 
 
 def _cells(master: str, run: Run) -> list[str]:
-    ones = run.later["1"]
+    ones = run.later
     best = min(ones, key=lambda batch: batch.seconds)
     seconds = [batch.seconds for batch in ones]
     return [

@@ -36,10 +36,10 @@ class Sizes:
     cases: tuple[Case, ...] = (
         Case(1_000_000, 1, ("local[1]", "local[2]")),
         Case(2_000_000, 2, ("local[1]", "local[2]", "local-cluster[2,1,2048]")),
-        Case(10_000_000, 10, ("local[2]", "local-cluster[2,1,2048]")),
+        Case(10_000_000, 10, ("local[2]",)),
     )
     changed: float = 0.01  # of the subscriptions, in a later batch
-    repetitions: int = 3
+    repetitions: int = 5
     small: int = 1_000  # subscriptions of a collection whose batches have little to do
     small_masters: tuple[str, ...] = ("local[1]", "local[2]", "local-cluster[2,1,2048]")
     small_repetitions: int = 8
@@ -83,7 +83,7 @@ class Lab:
         collection: Collection,
         master: str,
         subscriptions: int,
-        changes: list[int],
+        changes: int,
         repetitions: int,
     ) -> Run:
         """From nothing: no checkpoint, no base."""
@@ -94,11 +94,18 @@ class Lab:
         settings = yaml.safe_load(self.stack.settings_path.read_text())
         folder = self.stack.folder.path / f"run-{self._runs}"
         folder.mkdir()
-        settings["spark"] = {"master": master, "checkpoints": str(folder / "checkpoints")}
+        settings["spark"] = {
+            "master": master,
+            "checkpoints": str(folder / "checkpoints"),
+            # A batch begins as soon as all of its changes are there, and not before.
+            "trigger_s": 0.02,
+            "least_changes": changes,
+            "longest_wait_s": 3600,
+        }
         config = folder / "podium.yaml"
         config.write_text(yaml.safe_dump(settings))
         arguments = [str(config), str(self._declaration(collection)), str(subscriptions)]
-        arguments += map(str, (repetitions, *changes))
+        arguments += map(str, (repetitions, changes))
         command = [sys.executable, "-m", "benchmarks.spark_run", *arguments]
         with (folder / "log").open("w+") as log:
             done = subprocess.run(

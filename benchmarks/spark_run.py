@@ -1,7 +1,7 @@
-"""One Spark session and some batches of `sopt-bases` in it, as a process of its own.
+"""One Spark session and `sopt-bases` in it, as a process of its own.
 
-Everything that is in the topic is the first batch; then so many changes are sent, and a batch is
-run, several times over.  Prints one line of JSON: a `Run`.
+Everything that is in the topic is the first batch; then so many changes are sent, and the batch of
+them is waited for, several times over, by a job that stays.  Prints one line of JSON: a `Run`.
 """
 
 import json
@@ -15,17 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
+from benchmarks.spark_baselines import Baseline, measure_from_state
 from configs import Collection, Settings, load_collection, load_settings
 from podium.clients import KafkaClients
 from podium.commands.spark import kafka_jars
 from podium.sender import PRODUCER
-from spark_streaming.jobs import BasesJob
-from spark_streaming.running import await_query, log_to_stderr, stop_never
+from spark_streaming.bases_job import BasesJob
+from spark_streaming.running import log_to_stderr
 from spark_streaming.session import open_session
 
 __all__ = ["Batch", "Run", "subscription_id"]
+
+_LOOK_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,15 @@ class Batch:
 class Run:
     session_s: float
     first: Batch
-    later: dict[str, list[Batch]]  # by how many changes they had
+    later: list[Batch]
+    alone: list[Baseline]  # of a single shard: the same work without Spark, after each later batch
 
     @classmethod
     def parse(cls, line: str) -> "Run":
         told = json.loads(line)
-        later = {n: [Batch(**one) for one in some] for n, some in told["later"].items()}
-        return cls(told["session_s"], Batch(**told["first"]), later)
+        later = [Batch(**one) for one in told["later"]]
+        alone = [Baseline(**one) for one in told["alone"]]
+        return cls(told["session_s"], Batch(**told["first"]), later, alone)
 
 
 def subscription_id(number: int) -> bytes:
@@ -54,38 +59,44 @@ def subscription_id(number: int) -> bytes:
 
 
 def main(arguments: Sequence[str]) -> None:
-    settings_path, collection_path, subscriptions, repetitions, *changes = arguments
+    settings_path, collection_path, subscriptions, repetitions, changes = arguments
     log_to_stderr()
     settings, collection = load_settings(settings_path), load_collection(Path(collection_path))
     began = time.perf_counter()
     spark = open_session(settings.spark, "benchmark", kafka_jars())
     session_s = time.perf_counter() - began
     try:
-        first = run_batch(spark, settings, collection)
-        later: dict[str, list[Batch]] = {count: [] for count in changes}
+        job = BasesJob(spark, settings, collection)
+        query = job.start(once=False)
+        first = batch_of(query, 0, job.topic)
+        later, alone = [], []
         chance = random.Random(0)
-        for count, batches in later.items():
-            for _ in range(int(repetitions)):
-                change(settings, collection, int(subscriptions), int(count), chance)
-                batches.append(run_batch(spark, settings, collection))
+        for number in range(1, int(repetitions) + 1):
+            change(settings, collection, int(subscriptions), int(changes), chance)
+            later.append(batch_of(query, number, job.topic))
+            if collection.shards == 1:  # in the same minutes, since others use the machine too
+                alone.append(measure_from_state(settings, collection, later[-1].ends["0"]))
+        query.stop()
     finally:
         application = str(spark.sparkContext.applicationId)
         spark.stop()
         # Where executors that are processes had their folders: Spark puts them beside its code.
         shutil.rmtree(Path(pyspark.__file__).parent / "work" / application, ignore_errors=True)
-    print(json.dumps(asdict(Run(session_s, first, later))))
+    print(json.dumps(asdict(Run(session_s, first, later, alone))))
 
 
-def run_batch(spark: SparkSession, settings: Settings, collection: Collection) -> Batch:
-    """All that is new in the topic, by the job as it is started with `--once`."""
-    job = BasesJob(spark, settings, collection)
-    query = job.start(once=True)
-    await_query(query, job, stop_never())
-    (progress,) = (one for one in query.recentProgress if one.numInputRows)
-    told: dict[str, Any] = json.loads(progress.json)
-    parts = {name: ms / 1000 for name, ms in told["durationMs"].items()}
-    ends = told["sources"][0]["endOffset"][job.topic]
-    return Batch(told["numInputRows"], parts.pop("triggerExecution"), parts, ends)
+def batch_of(query: StreamingQuery, number: int, topic: str) -> Batch:
+    """Wait for a batch; the job waits until all changes are there before it starts it."""
+    while True:
+        for progress in query.recentProgress:
+            if progress.batchId == number and progress.numInputRows:
+                told: dict[str, Any] = json.loads(progress.json)
+                parts = {name: ms / 1000 for name, ms in told["durationMs"].items()}
+                ends = told["sources"][0]["endOffset"][topic]
+                return Batch(told["numInputRows"], parts.pop("triggerExecution"), parts, ends)
+        if not query.isActive:
+            raise RuntimeError(f"the query ended before batch {number}: {query.exception()}")
+        time.sleep(_LOOK_S)
 
 
 def change(

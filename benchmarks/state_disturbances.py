@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from spark_streaming.sopt_bases import trees_of
 from topics.base_store import BaseStore
 from topics.bases import VERSION, Base, BaseName, StoredBlob, TreeBlob, encode_tree
 from workers.bases import BaseFollower
-from workers.changes import Changes, read_changes
+from workers.changes import Changes, read_live
 from workers.context import Context
 from workers.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
@@ -104,15 +105,10 @@ class Renewed(Disturbance):
     def once(self, loop: Loop) -> None:
         rebuild = self.rebuild()
         renew(loop, self._shard, rebuild)
-        worn = self._worn.fork()
-        loop.call(lambda: self._put_back(worn))
+        renew(loop, self._shard, lambda _: None, self._worn.fork())
 
     def rebuild(self) -> Callable[[Any], None]:
         raise NotImplementedError
-
-    def _put_back(self, index: Any) -> None:
-        self._shard.begin_renewal().index = index
-        self._shard.end_renewal(self._shard.base_offset)
 
 
 class Rebase(Renewed):
@@ -165,13 +161,21 @@ def stored_base(context: Context, state: ShardState, next_offset: int) -> Base:
     )
 
 
-def renew(loop: Loop, shard: Shard, rebuild: Callable[[Any], None]) -> None:
-    """As a matcher does it, from another thread than the loop's."""
-    renewal = loop.call(shard.begin_renewal)
+def renew(
+    loop: Loop, shard: Shard, rebuild: Callable[[Any], None], index: Any | None = None
+) -> None:
+    """As a matcher does it, from another thread than the loop's; with an index that there is."""
+    with loop.changing:
+        renewal = shard.begin_renewal()
+    if index is not None:
+        renewal.index = index
     rebuild(renewal.index)
     while renewal.behind > _MOST_BEHIND:
         renewal.catch_up()
-    loop.call(lambda: shard.end_renewal(shard.next_offset))
+    with loop.changing:
+        renewal.catch_up()
+        retired = loop.call(lambda: shard.end_renewal(shard.next_offset))
+    del retired  # here, not on the loop
 
 
 class Renewing(Disturbance):
@@ -210,8 +214,8 @@ class Changing(Disturbance):
     def once(self, loop: Loop) -> None:
         self._due = (self._due or time.perf_counter()) + 1 / BATCHES_S
         messages = received(islice(self._records, CHANGES_S // BATCHES_S))
-        if messages:
-            changes = read_changes(messages, self._shard.contract, 1)
-            loop.call(lambda: self._shard.apply(changes))
+        for changes in read_live(messages, self._shard.contract, 1):
+            with loop.changing:
+                loop.call(partial(self._shard.apply, changes))
             self.applied.append(changes)
         time.sleep(max(0.0, self._due - time.perf_counter()))

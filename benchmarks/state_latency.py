@@ -1,6 +1,5 @@
 """How long frames wait while a matcher does what it has to do beside them."""
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from benchmarks.state_disturbances import (
 from benchmarks.state_lab import EVENTS_A_FRAME, Lab, collection_of, encoded_frames, shard_of
 from benchmarks.state_loop import FRAMES_S, Disturbance, Latencies, Loop, measure_latencies
 from topics import partials
+from workers.calm import keep_calm
 from workers.changes import Changes, read_changes
 from workers.shard import Shard
 
@@ -81,8 +81,7 @@ class _Bench:
         self._collection = collection_of(attributes, "latency")
         lab.step(f"latency, {attributes} attributes, building the shard")
         self._data = lab.subscriptions(lab.sizes.target, attributes)
-        gc.collect()
-        gc.freeze()  # what a matcher does not have is not to be gone through in its name
+        keep_calm()  # as a matcher; what it does not have is not gone through in its name either
         self._shard = shard_of(self._collection, [self._data.as_changes()])
         count = int(_AGED * lab.sizes.target)
         self._since = Updates.draw(self._data, self._shard.next_offset, count, seed=9)

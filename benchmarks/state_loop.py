@@ -36,6 +36,8 @@ class Loop:
     def __init__(self, shard: Shard, asked: list[bytes]) -> None:
         self._shard, self._asked = shard, asked
         self._posted: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        # As in a matcher: whoever holds it changes the shard, or looks at it from another thread.
+        self.changing = threading.Lock()
 
     def call(self, work: Callable[[], Made]) -> Made:
         """From another thread: have something done between two frames, and wait for it."""

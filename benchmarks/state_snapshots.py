@@ -37,7 +37,7 @@ class Taken:
     cpu: dict[str, list[float]]  # of this process; Redis has its own
     snapshot_bytes: int
     id_bytes: int
-    index_bytes: int  # in memory, without the dictionary of keys
+    index_bytes: int  # in memory, with the ids
 
     def best(self, *steps: str) -> float:
         """Of the whole: the quickest repetition of all these steps together."""
@@ -65,8 +65,8 @@ def snapshots(lab: Lab) -> Section:
         " the shard as arrays, `write` the upload and the swap of the pointer, `read` the download"
         " with every checksum verified, `restore` the shard made of it. Wall time, the best of"
         f" {_MANY} ({_FEW} above {lab.sizes.target:,}). `bytes each` are the snapshot's, without"
-        " the ids' own; `in memory` are the arrays of index and ids, without the dictionary that"
-        f" finds an id. The restored shard answered {_COMPARED} frames as the first one did."
+        " the ids' own; `in memory` are the arrays of index and ids, all that there is. The"
+        f" restored shard answered {_COMPARED} frames as the first one did."
     )
     targets = [row for one in taken if one.subscriptions == lab.sizes.target for row in _rows(one)]
     target_table = Table(

@@ -149,6 +149,8 @@ class Spark(Section):
     trigger_s: Annotated[float, Field(ge=0)] = 10.0
     least_changes: Count = 1000
     longest_wait_s: Annotated[float, Field(gt=0)] = 300.0
+    # Where jobs serve their metrics that run on other machines than the stack, for `podium status`.
+    metrics: Brokers | None = None
     ui: bool = False
     # Options of Spark itself by their names, such as spark.executor.memory.
     options: dict[str, str] = Field(default_factory=dict)

@@ -216,14 +216,14 @@ def unlink(slots, keys, id):
     slots[hole] = ABSENT
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _get_many(table, ids, values):
     for i in range(len(ids)):
         entry = find(table.slots, table.keys, ids[i])
         values[i] = table.values[entry] if entry != ABSENT else ABSENT
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _put_many(table, ids, values):
     for i in range(len(ids)):
         slot = _slot_of(table.slots, table.keys, ids[i])
@@ -235,7 +235,7 @@ def _put_many(table, ids, values):
         table.values[table.slots[slot]] = values[i]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _remove_many(table, ids):
     """The last entry moves into the place of the removed one, so entries stay dense."""
     slots, keys = table.slots, table.keys

@@ -7,9 +7,10 @@ from typing import Any
 from pyspark.sql import Row
 
 from spark_streaming import metrics
-from spark_streaming.kafka_out import Outgoing, send_all
+from spark_streaming.kafka_options import DELIVERY
 from topics.base_store import BaseStore
 from topics.bases import BaseName, decode_record
+from topics.outbox import Outbox
 
 log = logging.getLogger(__name__)
 
@@ -18,20 +19,21 @@ class Announcements:
     def __init__(
         self, client: Mapping[str, Any], topic: str, store: BaseStore, collection: str, job: str
     ) -> None:
-        self._client, self._topic, self._store = client, topic, store
+        self._outbox = Outbox(client, **DELIVERY)
+        self._topic, self._store = topic, store
         self._collection, self._job = collection, job
 
     def publish(self, outcomes: Iterable[Row]) -> None:
         """One record a shard, on the shard's own partition; returns when all are acknowledged."""
-        records, bases = [], []
+        bases = []
         for outcome in outcomes:
             labels = (self._collection, self._job, "subscriptions")
             metrics.REFUSED.labels(*labels).inc(outcome.refused)
             metrics.DEAD_LETTERS.labels(*labels).inc(outcome.letters)
             value, key = bytes(outcome.base), str(outcome.shard).encode()
-            records.append(Outgoing(self._topic, key, value, outcome.shard))
+            self._outbox.send(self._topic, value, key=key, partition=outcome.shard)
             bases.append(decode_record(value))
-        send_all(self._client, records)
+        self._outbox.settle()
         for base in bases:
             nbytes = sum(tree.size for tree in base.trees)
             metrics.note_base(self._collection, base.shard, nbytes)

@@ -17,6 +17,7 @@ from spark_streaming.errors import ForeignCheckpoint, JobError
 
 MARKER = "podium.json"
 OFFSET_LOG_VERSION = "v1"
+KEPT_BATCHES = 100  # in Spark's log, and so in ours
 
 
 class BatchRange(NamedTuple):
@@ -36,6 +37,7 @@ class Checkpoint:
         configuration = spark._jsc.hadoopConfiguration()
         self._root: Any = self._jvm.org.apache.hadoop.fs.Path(path)
         self._system = self._root.getFileSystem(configuration)
+        self._batches: dict[int, tuple[dict[int, int], int]] = {}  # what `_logged` has read
 
     def claim(self, identity: Mapping[str, Any]) -> None:
         """Take a new checkpoint for `identity`, or go on with one that is its own."""
@@ -76,10 +78,10 @@ class Checkpoint:
     def offset_before(self, batch_id: int, topic: str, shard: int, offset: int) -> int:
         """Where the batch ended that the one up to `offset` went on from; 0 if that was the first.
 
-        Spark keeps the log of the last hundred batches; an older one counts as none.
+        A batch that is not in Spark's log any more counts as none.
         """
         for earlier in range(batch_id - 1, -1, -1):
-            if not self.has(f"offsets/{earlier}"):
+            if earlier not in self._batches and not self.has(f"offsets/{earlier}"):
                 break
             ends, _ = self._logged(earlier, topic)
             if ends.get(shard, 0) < offset:
@@ -87,6 +89,8 @@ class Checkpoint:
         return 0
 
     def _logged(self, batch_id: int, topic: str) -> tuple[dict[int, int], int]:
+        if batch_id in self._batches:
+            return self._batches[batch_id]
         text = self._read(f"offsets/{batch_id}")
         lines = (text or "").splitlines()
         if len(lines) != 3 or lines[0] != OFFSET_LOG_VERSION:
@@ -97,7 +101,10 @@ class Checkpoint:
             )
         offsets = json.loads(lines[2])[topic]
         planned_at_ms = json.loads(lines[1])["batchTimestampMs"]
-        return {int(shard): end for shard, end in offsets.items()}, planned_at_ms
+        self._batches.pop(batch_id - KEPT_BATCHES, None)
+        logged = {int(shard): end for shard, end in offsets.items()}, planned_at_ms
+        self._batches[batch_id] = logged
+        return logged
 
     def _foreign(self, what: str) -> ForeignCheckpoint:
         return ForeignCheckpoint(

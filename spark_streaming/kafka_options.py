@@ -12,6 +12,19 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
+# Spark's source asks for the ends of a partition after every poll.  That drops what was fetched
+# beyond it: with Kafka's 500 records a poll, a megabyte is fetched anew for each 500.  And it waits
+# behind the fetch that the consumer has sent ahead, which the broker keeps for as long as it may
+# where there is nothing more: half a second of every batch.
+READING = {
+    "includeHeaders": "true",
+    "kafka.max.poll.records": "100000",
+    "kafka.max.partition.fetch.bytes": str(4 * 1024 * 1024),
+    "kafka.fetch.max.wait.ms": "5",
+}
+# Of what a job or a task sends: a batch that cannot be delivered fails, and is done again.
+DELIVERY = {"message.timeout.ms": 300_000}
+
 
 def spark_kafka_options(kafka: Kafka) -> dict[str, str]:
     """Certificates travel by content, so that executors need no files of ours."""

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from indexes.intervals import ExactMatcher, LiveMatcher, RelaxedMatcher
+from indexes.kinds import new_index
 from spark_streaming.shard_state import ShardState
 from spark_streaming.sopt_bases import COLUMNS
+from spark_streaming.worker_process import keep_quick
 from topics.bad_record import BadRecord, refuse_oversized
 from topics.base_store import BaseStore
 from topics.bases import BaseName, decode_state
@@ -81,6 +82,7 @@ def _match_records(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterat
             yield from _answers(held, contract, plan)
             held = {}
     yield from _answers(held, contract, plan)
+    keep_quick()
 
 
 def _take(event: dict[str, Any], contract: EventContract, held: dict[int, _Events]) -> None:
@@ -141,7 +143,7 @@ def _shard_hits(name: BaseName, values: Any, ks: np.ndarray, plan: MatchPlan) ->
 def _loaded(name: BaseName, store: str, kind: str, layout: bytes) -> tuple[Any, np.ndarray, Any]:
     """The index of one shard, its ids ascending and their keys."""
     asked: dict[str, Any] = msgspec.json.decode(layout)
-    index = _new_index(kind, asked["attributes"])
+    index: Any = new_index(kind, asked["attributes"])  # columns differ from kind to kind
     if name.next_offset == 0:
         return index, np.empty(0, np.int64), pa.array([], pa.large_binary())
     arrays = decode_state(name, asked, BaseStore.open(store).get(name.state))
@@ -149,12 +151,6 @@ def _loaded(name: BaseName, store: str, kind: str, layout: bytes) -> tuple[Any, 
     if len(state.ids):
         index.insert_many(state.ids, *state.columns)
     return index, state.ids, state.keys
-
-
-def _new_index(kind: str, attributes: list[str]) -> ExactMatcher | LiveMatcher | RelaxedMatcher:
-    if kind == "relaxed":
-        return RelaxedMatcher(attributes)
-    return LiveMatcher(attributes) if len(attributes) == 1 else ExactMatcher(attributes)
 
 
 def _merged(parts: list[_ShardHits], ks: np.ndarray) -> Hits:

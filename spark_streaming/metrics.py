@@ -20,6 +20,11 @@ ROWS_PER_SECOND = Gauge(
 BATCH_SECONDS = Histogram(
     "podium_spark_batch_seconds", "Time of a batch", ["collection", "job"], buckets=_SECONDS
 )
+LAST_BATCH_SECONDS = Gauge(
+    "podium_spark_last_batch_seconds",
+    "Time of the last batch that had records",
+    ["collection", "job"],
+)
 OFFSETS_BEHIND = Gauge(
     "podium_spark_offsets_behind", "Records not read yet, all shards", ["collection", "job"]
 )
@@ -66,6 +71,7 @@ class ProgressMetrics(StreamingQueryListener):
         spent_ms = progress.durationMs.get("triggerExecution", 0)
         if progress.numInputRows:
             BATCH_SECONDS.labels(*self._labels).observe(spent_ms / 1000)
+            LAST_BATCH_SECONDS.labels(*self._labels).set(spent_ms / 1000)
         behind = sum(
             offsets_behind(source.endOffset, source.latestOffset) for source in progress.sources
         )

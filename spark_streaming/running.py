@@ -46,7 +46,8 @@ def stop_never() -> threading.Event:
     return threading.Event()
 
 
-def serve_metrics(http: Http) -> None:
+def serve_metrics(http: Http) -> int:
+    """The port, which may be any that is free."""
     try:
         server, _ = start_http_server(http.port, http.host)
     except OSError as error:
@@ -54,6 +55,7 @@ def serve_metrics(http: Http) -> None:
             f"cannot serve on {http.host}:{http.port}: {error.strerror}", "choose another http.port"
         ) from error
     log.info("metrics on http://%s:%d/metrics", http.host, server.server_port)
+    return int(server.server_port)
 
 
 def await_query(query: StreamingQuery, job: Job, stopping: threading.Event) -> None:

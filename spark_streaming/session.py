@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from configs.settings import Spark
 from spark_streaming.package import write_package
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+_QUICK_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
 
 
 def open_session(
@@ -52,9 +54,15 @@ def _options(settings: Spark, jars: Sequence[Path]) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": str(settings.ui).lower(),
         "spark.ui.showConsoleProgress": "false",
+        # Rows only pass through, to Python: code for them takes longer to make than it saves.
+        "spark.sql.codegen.wholeStage": "false",
         # Options of the Kafka source are shown in plans and logs; these hold passwords and keys.
         "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|access[.]?key",
     }
+    if urlsplit(settings.checkpoints).scheme in ("", "file"):
+        # Spark's usual one starts the program chmod for each of the four files of a batch; here
+        # both rename a finished file.
+        options["spark.sql.streaming.checkpointFileManagerClass"] = _QUICK_CHECKPOINTS
     if jars:
         options["spark.jars"] = ",".join(map(str, jars))
     if SparkContext._gateway is None:  # only then is the JVM ours to start

@@ -4,7 +4,9 @@ Runs in Spark's tasks, one shard a task.  A base is a function of the records be
 a task that is done again writes the same bytes under the same names.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +17,9 @@ from pyspark.sql import DataFrame
 from indexes.intervals import SOPTRTree
 from indexes.intervals.live_matcher import stabbed
 from indexes.intervals.sopt_r_tree import SOPTArrays
-from spark_streaming.kafka_out import Outgoing, send_all
+from spark_streaming.kafka_options import DELIVERY
 from spark_streaming.shard_state import Refused, ShardFold, ShardState
+from spark_streaming.worker_process import keep_quick
 from topics.array_blob import BlobError
 from topics.base_store import BaseStore, NotStored
 from topics.bases import (
@@ -31,6 +34,7 @@ from topics.bases import (
     encode_tree,
 )
 from topics.dead_letters import DeadLetter
+from topics.outbox import Outbox
 from topics.subscriptions import SubscriptionContract, contract_for
 
 COLUMNS = {"ranked": ("lows", "highs", "scores"), "relaxed": ("lows", "highs", "weights")}
@@ -91,14 +95,17 @@ def rebased(records: DataFrame, plan: BuildPlan) -> DataFrame:
 
 def _outcomes(batches: Iterable[pa.RecordBatch], plan: BuildPlan) -> Iterator[pa.RecordBatch]:
     store = BaseStore.open(plan.store)
-    shards: dict[int, _ShardTask] = {}
+    # With one shard in the batch, its base is read while Spark reads the records.
+    known = plan.ends if len(plan.ends) == 1 else ()
+    shards = {shard: _ShardTask(shard, plan, store) for shard in known}
     for batch in batches:
         for shard in batch.column("partition").unique().to_pylist():
             if shard not in shards:
                 shards[shard] = _ShardTask(shard, plan, store)
             shards[shard].add(batch.filter(pc.equal(batch.column("partition"), shard)))
-    for task in shards.values():
-        yield pa.RecordBatch.from_pylist([task.finish()], _SCHEMA)
+    outcomes = [task.finish() for task in shards.values()]
+    keep_quick()
+    yield pa.RecordBatch.from_pylist(outcomes, _SCHEMA)
 
 
 _SCHEMA = pa.schema(
@@ -143,8 +150,16 @@ class _ShardTask:
         written = self._plan.letters_from[self._shard]
         new = [one for one in refused if offsets[one.row] >= written]
         if new:
-            letters = (self._letter(batch, one) for one in new)
-            self._letters += send_all(self._plan.client, map(Outgoing.dead_letter, letters))
+            self._send([self._letter(batch, one) for one in new])
+
+    def _send(self, letters: list[DeadLetter]) -> None:
+        # The job counts them; a line each in the executors' logs would say no more.
+        logging.getLogger(Outbox.__module__).setLevel(logging.ERROR)
+        outbox = Outbox(self._plan.client, **DELIVERY)
+        for letter in letters:
+            outbox.send_dead_letter(letter)
+        outbox.settle()
+        self._letters += len(letters)
 
     def _letter(self, batch: pa.RecordBatch, refused: Refused) -> DeadLetter:
         record = batch.slice(refused.row, 1).to_pylist()[0]
@@ -167,15 +182,11 @@ class _ShardTask:
     def _stored(self) -> Base:
         plan, state = self._plan, self._fold.onto(self._previous)
         name = plan.base(self._shard, plan.ends[self._shard])
-        trees = []
         built = trees_of(plan.kind, plan.attributes, state) if plan.with_trees else ()
-        for i, tree in enumerate(built):
-            parts = encode_tree(name, plan.attributes[i], tree._asdict())
-            self._store.put(name.tree(i), parts)
-            blob = StoredBlob.of(name.tree(i), parts)
-            trees.append(TreeBlob(blob.name, blob.size, blob.crc32, attribute=plan.attributes[i]))
-        parts = encode_state(name, plan.layout, state.to_arrays(COLUMNS[plan.kind]))
-        self._store.put(name.state, parts)
+        # Most of a build leaves the interpreter free: what is there is stored meanwhile.
+        with ThreadPoolExecutor(max_workers=1) as storing:
+            stored_state = storing.submit(self._store_state, name, state)
+            stored = [storing.submit(self._store_tree, name, *one) for one in enumerate(built)]
         return Base(
             version=VERSION,
             kind=plan.kind,
@@ -185,9 +196,22 @@ class _ShardTask:
             next_offset=name.next_offset,
             subscriptions=len(state.ids),
             store=plan.shown_store,
-            trees=trees,
-            state=StoredBlob.of(name.state, parts),
+            trees=[tree.result() for tree in stored],
+            state=stored_state.result(),
         )
+
+    def _store_state(self, name: BaseName, state: ShardState) -> StoredBlob:
+        plan = self._plan
+        parts = encode_state(name, plan.layout, state.to_arrays(COLUMNS[plan.kind]))
+        self._store.put(name.state, parts)
+        return StoredBlob.of(name.state, parts)
+
+    def _store_tree(self, name: BaseName, i: int, tree: SOPTArrays) -> TreeBlob:
+        attribute = self._plan.attributes[i]
+        parts = encode_tree(name, attribute, tree._asdict())
+        self._store.put(name.tree(i), parts)
+        blob = StoredBlob.of(name.tree(i), parts)
+        return TreeBlob(blob.name, blob.size, blob.crc32, attribute=attribute)
 
 
 def trees_of(kind: str, attributes: tuple[str, ...], state: ShardState) -> Iterator[SOPTArrays]:

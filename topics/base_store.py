@@ -15,10 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 from pyarrow import fs
 from redis import Redis, RedisError
 
 CHUNK_BYTES = 4 * 1024 * 1024
+# The client copies what it reads with the GIL held; other threads wait for one piece only.
+PIECE_BYTES = 1024 * 1024
 PREFIX = "podium:base:"
 TIMEOUT_S = 30.0
 
@@ -53,8 +56,12 @@ class BaseStore(ABC):
         """Store a blob given in parts; it is there as a whole or not at all."""
 
     @abstractmethod
-    def get(self, name: str) -> bytes:
+    def get(self, name: str) -> bytes | memoryview:
         """The blob, or `NotStored`."""
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Whether the blob is there, without reading it."""
 
     @abstractmethod
     def drop(self, name: str) -> None:
@@ -77,17 +84,42 @@ class RedisStore(BaseStore):
         except RedisError as error:
             raise StoreFailed(f"{name} was not written to Redis: {error}") from error
 
-    def get(self, name: str) -> bytes:
-        key = PREFIX + name
+    def get(self, name: str) -> memoryview:
+        key, at = PREFIX + name, 0
         try:
             count, size = self._extent(name)
-            found: list[Any] = [self._redis.get(f"{key}:{i}") for i in range(count)]
+            data = np.empty(size, np.uint8)
+            for i in range(count):
+                at += self._read_chunk(f"{key}:{i}", data[at:])
         except RedisError as error:
             raise StoreFailed(f"{name} was not read from Redis: {error}") from error
-        data = b"".join(chunk for chunk in found if chunk is not None)
-        if None in found or len(data) != size:
-            raise NotStored(f"{name}: Redis has {len(data)} of its {size} bytes")
-        return data
+        if at != size:
+            raise NotStored(f"{name}: Redis has {at} of its {size} bytes")
+        return data.data
+
+    def _read_chunk(self, key: str, room: np.ndarray) -> int:
+        """Read a chunk piece by piece; how many bytes it has, or more than there is room for."""
+        at = 0
+        while True:
+            piece: Any = self._redis.getrange(key, at, at + PIECE_BYTES - 1)
+            end = at + len(piece)
+            if end > len(room):
+                return end
+            room[at:end] = np.frombuffer(piece, np.uint8)  # which leaves the GIL alone
+            at = end
+            if len(piece) < PIECE_BYTES:
+                return at
+
+    def has(self, name: str) -> bool:
+        key = PREFIX + name
+        try:
+            count, _ = self._extent(name)
+            found = self._redis.exists(key, *(f"{key}:{i}" for i in range(count)))
+            return bool(found == count + 1)
+        except NotStored:
+            return False
+        except RedisError as error:
+            raise StoreFailed(f"{name} was not looked for in Redis: {error}") from error
 
     def drop(self, name: str) -> None:
         key = PREFIX + name
@@ -146,6 +178,13 @@ class FileStore(BaseStore):
             raise StoreFailed(f"{path} was not read: {error}") from error
         return data
 
+    def has(self, name: str) -> bool:
+        path = f"{self._folder}/{name}"
+        try:
+            return bool(self._system.get_file_info(path).type == fs.FileType.File)
+        except OSError as error:
+            raise StoreFailed(f"{path} was not looked for: {error}") from error
+
     def drop(self, name: str) -> None:
         path = f"{self._folder}/{name}"
         try:
@@ -163,17 +202,17 @@ class FileStore(BaseStore):
             self._system.delete_dir(folder)
 
 
-def chunks(parts: Parts, most: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The parts joined and cut anew, `most` bytes each but the last."""
+def chunks(parts: Parts, most: int = CHUNK_BYTES) -> Iterator[bytes | memoryview]:
+    """The same bytes, `most` at a time: large parts are cut, without a copy, small ones joined."""
     gathered = bytearray()
     for part in parts:
         view = memoryview(part).cast("B")
-        while len(view):
-            taken = most - len(gathered)
-            gathered += view[:taken]
-            view = view[taken:]
-            if len(gathered) == most:
-                yield bytes(gathered)
-                gathered.clear()
+        if gathered and len(gathered) + len(view) > most:
+            yield bytes(gathered)
+            gathered.clear()
+        if len(view) < most:
+            gathered += view
+        else:
+            yield from (view[at : at + most] for at in range(0, len(view), most))
     if gathered:
         yield bytes(gathered)

@@ -23,6 +23,7 @@ from msgspec import Meta, Struct
 from topics import array_blob
 from topics.bad_record import BadRecord, decode
 
+KINDS = ("ranked", "relaxed")  # of the collections that can have bases
 VERSION = 1  # of this record and of the blobs that it names
 
 TREE_MAGIC, STATE_MAGIC = b"PTRE", b"PSTA"
@@ -44,7 +45,7 @@ class StoredBlob(Struct, frozen=True, forbid_unknown_fields=True):
     def of(cls, name: str, parts: Parts) -> "StoredBlob":
         return cls(name, sum(map(len, parts)), _crc32(parts))
 
-    def verify(self, data: bytes) -> None:
+    def verify(self, data: array_blob.Buffer) -> None:
         """Raise `BlobError` unless these are the bytes that were announced."""
         if len(data) != self.size:
             reason: array_blob.Reason = "truncated" if len(data) < self.size else "corrupt"
@@ -117,7 +118,7 @@ def encode_tree(name: BaseName, attribute: str, arrays: Mapping[str, np.ndarray]
     return array_blob.encode(TREE_MAGIC, VERSION, head, arrays)
 
 
-def decode_tree(name: BaseName, attribute: str, data: bytes) -> dict[str, np.ndarray]:
+def decode_tree(name: BaseName, attribute: str, data: array_blob.Buffer) -> dict[str, np.ndarray]:
     """The arrays of the tree of one attribute, views of `data`; `BlobError` if it is no such."""
     head, arrays = array_blob.decode(TREE_MAGIC, VERSION, data)
     _require_head(head, {**msgspec.structs.asdict(name), "attribute": attribute})
@@ -133,7 +134,9 @@ def encode_state(
     )
 
 
-def decode_state(name: BaseName, layout: Mapping[str, Any], data: bytes) -> dict[str, np.ndarray]:
+def decode_state(
+    name: BaseName, layout: Mapping[str, Any], data: array_blob.Buffer
+) -> dict[str, np.ndarray]:
     head, arrays = array_blob.decode(STATE_MAGIC, VERSION, data)
     _require_head(head, {**msgspec.structs.asdict(name), **layout})
     return arrays
@@ -147,7 +150,7 @@ def _require_head(head: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
             )
 
 
-def _crc32(parts: Parts) -> str:
+def _crc32(parts: Sequence[array_blob.Buffer]) -> str:
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(part, checksum)

@@ -17,11 +17,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from faust import Service
 
 from topics.frames import Frame
+from topics.outbox import Outbox
 from topics.partials import Partial
 from workers import metrics
-from workers.changes import Changes, read_changes
+from workers.changes import Changes, read_changes, read_live
 from workers.context import Context
-from workers.outbox import Outbox
 from workers.progress import RestoreProgress
 from workers.renewer import Renewer
 from workers.shard import Shard
@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 _POLL_S = 0.1
 _COMMIT_EVERY_S = 1.0
-# Applied in one go while frames wait; small, so that they do not wait long.
 _LIVE_BATCH = 1000
 _RENEWAL_CHECK_S = 0.5
 
@@ -57,7 +56,9 @@ class SubscriptionFeed(Service):
         self._settled = 0  # up to here in truth
         self._committed_at = time.monotonic()
         self._keeper = SnapshotKeeper(context, shard)
-        self._renewer = Renewer(context, shard)
+        # Whoever holds it changes the shard, or looks at it from another thread.
+        self._changing = asyncio.Lock()
+        self._renewer = Renewer(context, shard, self._changing)
         self._topic_id = ""  # of the topic that is read
         self._written: asyncio.Future = asyncio.get_running_loop().create_future()
         self._written.set_result(None)
@@ -113,7 +114,7 @@ class SubscriptionFeed(Service):
                 if self.should_stop:
                     break
                 if self.restored.is_set():
-                    self._apply(changes, end)
+                    await self._apply_live(changes, end)
                 else:  # nobody answers yet, so the loop need not do it
                     await loop.run_in_executor(self._thread, self._apply, changes, end)
                 if not self.restored.is_set() and self._progress.is_done():
@@ -131,9 +132,18 @@ class SubscriptionFeed(Service):
             await loop.run_in_executor(self._thread, consumer.close)
             self._thread.shutdown(wait=False)
 
-    def _apply(self, changes: Changes | None, end: int | None) -> None:
-        if changes:
-            self.shard.apply(changes)
+    async def _apply_live(self, changes: list[Changes], end: int | None) -> None:
+        """One step after the other, and frames in between."""
+        for step in changes:
+            async with self._changing:
+                self._apply([step], None)
+            await asyncio.sleep(0)
+        async with self._changing:
+            self._apply([], end)
+
+    def _apply(self, changes: list[Changes], end: int | None) -> None:
+        for step in changes:
+            self.shard.apply(step)
         if end is not None:
             # Offsets that compaction or transactions took count as applied, too.
             self.shard.next_offset = max(self.shard.next_offset, end)
@@ -141,7 +151,8 @@ class SubscriptionFeed(Service):
     async def _begin_snapshot(self) -> asyncio.Future:
         """Nothing is applied before this returns; frames are answered, and changes wait."""
         loop = asyncio.get_running_loop()
-        snapshot = await loop.run_in_executor(None, self._keeper.gather)
+        async with self._changing:
+            snapshot = await loop.run_in_executor(None, self._keeper.gather)
         return loop.run_in_executor(None, self._keeper.write, snapshot)
 
     @Service.task
@@ -170,12 +181,12 @@ class SubscriptionFeed(Service):
         consumer.assign([start])
         return consumer
 
-    def _read(self, consumer: Consumer) -> tuple[Changes | None, int | None]:
+    def _read(self, consumer: Consumer) -> tuple[list[Changes], int | None]:
         """What the next records change, and the end of the partition if it was reached."""
         # The first record at once; only a restore waits for the rest of a large batch.
         first = consumer.poll(_POLL_S)
         if first is None:
-            return None, None
+            return [], None
         restored = self.restored.is_set()
         most = _LIVE_BATCH if restored else self._context.settings.matcher.feed_batch
         records: list[Message] = []
@@ -190,19 +201,24 @@ class SubscriptionFeed(Service):
             else:
                 log.warning("shard %d: %s", self.shard.number, error.str())
         if not records:
-            return None, end
-        changes = read_changes(records, self.shard.contract, self._context.collection.shards)
+            return [], end
+        contract, shards = self.shard.contract, self._context.collection.shards
+        if restored:
+            changes = read_live(records, contract, shards)
+        else:
+            changes = [read_changes(records, contract, shards)]
         self._write_letters(changes)
         return changes, end
 
-    def _write_letters(self, changes: Changes) -> None:
-        new = [letter for letter in changes.letters if letter.offset >= self._letters_written]
+    def _write_letters(self, changes: list[Changes]) -> None:
+        letters = [letter for step in changes for letter in step.letters]
+        new = [letter for letter in letters if letter.offset >= self._letters_written]
         for letter in new:
             metrics.DEAD_LETTERS.labels(self._context.collection.name, "subscriptions").inc()
             self._outbox.send_dead_letter(letter)
         if new:
             self._outbox.settle()
-        self._settled = changes.next_offset
+        self._settled = changes[-1].next_offset
 
     def _commit_now_and_then(self, consumer: Consumer) -> None:
         if time.monotonic() - self._committed_at >= _COMMIT_EVERY_S:
@@ -220,9 +236,10 @@ class SubscriptionFeed(Service):
         except KafkaException as error:
             log.warning("shard %d: not committed: %s", self.shard.number, error.args[0].str())
 
-    def _measure(self, changes: Changes | None) -> None:
+    def _measure(self, changes: list[Changes]) -> None:
         if changes:
-            metrics.CHANGES.labels(*self._labels).inc(len(changes.keys) + len(changes.removed))
+            count = sum(len(step.keys) + len(step.removed) for step in changes)
+            metrics.CHANGES.labels(*self._labels).inc(count)
             metrics.SUBSCRIPTIONS.labels(*self._labels).set(len(self.shard))
             metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
             metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)

@@ -1,122 +1,186 @@
 """The ids of a shard's subscriptions: by key to find them, as JSON text to report them.
 
-Inside the index a subscription is the offset of its latest record.  Texts lie one after the other
-in `arena`; a row says where.  Rows and texts are only ever appended; when more than half of them
-belong to subscriptions that are gone, the table is written anew.
+Inside the index a subscription is the offset of its latest record.  A key is known by its text,
+which says the same, so only texts are kept.  There is no Python object a key: millions of those
+would take most of the memory, and of the time that frames wait for.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from numba import njit
 
-from indexes.id_map import IdMap
+from indexes.id_map import ABSENT, check_slots, empty_slots
 from topics.keys import Keys
+from workers.key_kernels import (
+    FREE_ROW,
+    LIVE_BYTES,
+    LIVE_ROWS,
+    STATE_FIELDS,
+    USED_BYTES,
+    USED_ROWS,
+    Table,
+    find_texts,
+    gather,
+    gather_aside,
+    is_plain,
+    lengths_aside,
+    lengths_at,
+    put_texts,
+    quoted,
+    remove_rows,
+)
 
 _LEAST_ROWS = 1024
-_TEXT_BYTES_GUESS = 16
+_LEAST_BYTES = 16 * _LEAST_ROWS
+_MOST_AT_ONCE = 20_000  # texts that are looked up while other threads wait
 
 
 class KeyTable:
     def __init__(self) -> None:
-        self._offset_of: dict[bytes, int] = {}
-        self._clear(_LEAST_ROWS, _LEAST_ROWS * _TEXT_BYTES_GUESS)
+        self._table = _allocate(_LEAST_ROWS, _LEAST_BYTES)
 
     def __len__(self) -> int:
-        return len(self._offset_of)
+        return int(self._table.state[LIVE_ROWS])
 
     @property
     def nbytes(self) -> int:
-        """Of the arrays; the dictionary of keys takes about as much again for each key."""
-        return self._starts.nbytes + self._lengths.nbytes + self._arena.nbytes + self._row_of.nbytes
+        return sum(array.nbytes for array in self._table)
 
-    def put_many(self, keys: Sequence[bytes], offsets: np.ndarray) -> None:
-        """Add subscriptions whose keys are not here."""
-        texts = [msgspec.json.encode(key.decode()) for key in keys]
-        lengths = np.fromiter(map(len, texts), np.int32, len(texts))
-        self._append(offsets, lengths, np.frombuffer(b"".join(texts), np.uint8))
-        self._offset_of.update(zip(keys, offsets.tolist(), strict=True))
+    def put_many(self, keys: Sequence[bytes], offsets: np.ndarray) -> np.ndarray:
+        """Give each of these keys, known or new, an offset; those that known ones had.
+
+        No key may be among them twice.
+        """
+        return self._put(spelled(keys), offsets)
 
     def remove_many(self, keys: Sequence[bytes]) -> np.ndarray:
         """Forget these keys; the offsets of those that were here."""
-        found = [self._offset_of.pop(key, None) for key in keys]
-        offsets = np.array([offset for offset in found if offset is not None], np.int64)
-        if len(offsets):
-            self._row_of.remove_many(offsets)
-            if len(self) < self._rows // 2 and self._rows > _LEAST_ROWS:
-                self._rewrite()
-        return offsets
+        _, rows = self._find(spelled(keys))
+        gone = np.empty(len(rows), np.int64)
+        count = remove_rows(self._table, rows, gone)
+        used = int(self._table.state[USED_ROWS])
+        if count and len(self) < used // 2 and used > _LEAST_ROWS:
+            self._rewrite(0, 0)
+        return gone[:count]
 
     def texts(self, offsets: np.ndarray) -> Keys:
-        """The ids of these subscriptions as JSON strings, all in one compiled call."""
-        rows = self._row_of.get_many(offsets)
-        lengths = self._lengths[rows]
-        return Keys(lengths, _gather(self._arena, self._starts, rows, lengths))
+        """The ids of these subscriptions as JSON strings, in two compiled calls."""
+        rows = np.empty(len(offsets), np.int32)
+        look_up = lengths_at if len(offsets) <= _MOST_AT_ONCE else lengths_aside
+        lengths = look_up(self._table, offsets, rows)
+        return Keys(lengths, self._gathered(rows, int(lengths.sum(dtype=np.int64))))
 
     @classmethod
     def of_texts(cls, offsets: np.ndarray, texts: Keys) -> "KeyTable":
-        """The table of these subscriptions, by ids as `texts` gives them."""
+        """The table of these subscriptions, by ids as `texts` gives them, each once."""
         table = cls()
-        table._clear(max(_LEAST_ROWS, len(offsets)), max(1, len(texts.data)))
-        table._append(offsets, texts.lengths, texts.data)
-        keys = (_key_of(text) for text in texts.unpack() if text is not None)
-        table._offset_of = dict(zip(keys, offsets.tolist(), strict=True))
+        table._put(texts, offsets)
         return table
 
     def check(self) -> None:
         """Raise `AssertionError` unless every invariant holds."""
-        offsets = np.array(list(self._offset_of.values()), np.int64)
-        assert len(self._row_of) == len(offsets) == len(set(offsets.tolist()))
-        texts = self.texts(offsets).unpack()
-        assert texts == [msgspec.json.encode(key.decode()) for key in self._offset_of]
-        assert self._used == self._lengths[: self._rows].sum() <= len(self._arena)
+        t, used = self._table, int(self._table.state[USED_ROWS])
+        live = np.flatnonzero(t.offsets[:used] >= 0).astype(np.int32)
+        assert len(live) == len(self)
+        check_slots(t.by_offset, t.offsets, live)
+        assert sorted(t.by_text[t.by_text != ABSENT].tolist()) == live.tolist()
+        texts = Keys(t.lengths[live], self._gathered(live, int(t.state[LIVE_BYTES])))
+        hashes, rows = self._find(texts)
+        assert rows.tolist() == live.tolist()
+        assert (hashes == t.hashes[live]).all()
+        for text in texts.unpack():
+            assert text is not None
+            assert msgspec.json.encode(msgspec.json.decode(text)) == text
+        assert t.state[LIVE_BYTES] <= t.state[USED_BYTES] <= len(t.arena)
 
-    def _clear(self, rows: int, arena_bytes: int) -> None:
-        self._row_of = IdMap()
-        self._starts = np.empty(rows, np.int64)
-        self._lengths = np.empty(rows, np.int32)
-        self._arena = np.empty(arena_bytes, np.uint8)
-        self._rows = self._used = 0
+        # Every row ever used is live or chained from the first free one, exactly once.
+        free, row = set(), int(t.state[FREE_ROW])
+        while row != ABSENT:
+            assert row not in free
+            free.add(row)
+            row = -2 - int(t.offsets[row])
+        assert free == set(range(used)) - set(live.tolist())
 
-    def _append(self, offsets: np.ndarray, lengths: np.ndarray, data: np.ndarray) -> None:
-        first, rows = self._rows, self._rows + len(lengths)
-        start, used = self._used, self._used + len(data)
-        self._starts = _with_room(self._starts, first, rows)
-        self._lengths = _with_room(self._lengths, first, rows)
-        self._arena = _with_room(self._arena, start, used)
-        self._starts[first:rows] = start + np.cumsum(lengths, dtype=np.int64) - lengths
-        self._lengths[first:rows] = lengths
-        self._arena[start:used] = data
-        self._row_of.put_many(offsets, np.arange(first, rows))
-        self._rows, self._used = rows, used
+    def _find(self, texts: Keys) -> tuple[np.ndarray, np.ndarray]:
+        hashes = np.empty(len(texts.lengths), np.uint32)
+        rows = np.empty(len(texts.lengths), np.int32)
+        find_texts(self._table, *_writable(texts), hashes, rows)
+        return hashes, rows
 
-    def _rewrite(self) -> None:
-        offsets = np.array(list(self._offset_of.values()), np.int64)
-        texts = self.texts(offsets)
-        self._clear(max(_LEAST_ROWS, 2 * len(offsets)), max(1, 2 * len(texts.data)))
-        self._append(offsets, texts.lengths, texts.data)
+    def _put(self, texts: Keys, offsets: np.ndarray) -> np.ndarray:
+        hashes, rows = self._find(texts)
+        new = rows == ABSENT
+        self._reserve(int(new.sum()), int(texts.lengths[new].sum(dtype=np.int64)))
+        gone = np.empty(len(rows), np.int64)
+        count = put_texts(self._table, *_writable(texts), hashes, rows, offsets, gone)
+        return gone[:count]
+
+    def _reserve(self, rows: int, text_bytes: int) -> None:
+        t = self._table
+        fits = len(self) + rows <= len(t.offsets)
+        if not fits or int(t.state[USED_BYTES]) + text_bytes > len(t.arena):
+            self._rewrite(rows, text_bytes)
+
+    def _rewrite(self, rows: int, text_bytes: int) -> None:
+        """Write the table anew, with room for this and for half as much again as it holds."""
+        old, used = self._table, int(self._table.state[USED_ROWS])
+        live = np.flatnonzero(old.offsets[:used] >= 0)
+        kept, live_bytes = len(live), int(old.state[LIVE_BYTES])
+        t = _allocate(
+            max(_LEAST_ROWS, rows + kept + kept // 2),
+            max(_LEAST_BYTES, text_bytes + live_bytes + live_bytes // 2),
+        )
+        data = self._gathered(live.astype(np.int32), live_bytes)
+        put_texts(
+            t,
+            old.lengths[live],
+            data,
+            old.hashes[live],
+            np.full(kept, ABSENT, np.int32),
+            old.offsets[live],
+            np.empty(0, np.int64),
+        )
+        self._table = t
+
+    def _gathered(self, rows: np.ndarray, text_bytes: int) -> np.ndarray:
+        data = np.empty(text_bytes, np.uint8)
+        copy = gather if len(rows) <= _MOST_AT_ONCE else gather_aside
+        copy(self._table, rows, data)
+        return data
 
 
-def _key_of(text: bytes) -> bytes:
-    return text[1:-1] if b"\\" not in text else msgspec.json.decode(text, type=str).encode()
+def warm_up() -> None:
+    """Compile also what only a large table needs."""
+    table = _allocate(1, 1)
+    lengths_aside(table, np.empty(0, np.int64), np.empty(0, np.int32))
+    gather_aside(table, np.empty(0, np.int32), np.empty(0, np.uint8))
 
 
-def _with_room(array: np.ndarray, used: int, wanted: int) -> np.ndarray:
-    if wanted <= len(array):
-        return array
-    larger = np.empty(max(wanted, 2 * len(array)), array.dtype)
-    larger[:used] = array[:used]
-    return larger
+def spelled(keys: Sequence[bytes]) -> Keys:
+    """Keys as JSON strings."""
+    lengths = np.fromiter(map(len, keys), np.int32, len(keys))
+    data = np.frombuffer(b"".join(keys), np.uint8)
+    if is_plain(data):
+        return Keys(lengths + np.int32(2), quoted(lengths, data))
+    return Keys.pack([msgspec.json.encode(key.decode()) for key in keys])
 
 
-@njit(cache=True)
-def _gather(arena, starts, rows, lengths):
-    data = np.empty(lengths.sum(), np.uint8)
-    at = 0
-    for i in range(len(rows)):
-        start = starts[rows[i]]
-        for j in range(lengths[i]):
-            data[at + j] = arena[start + j]
-        at += lengths[i]
-    return data
+def _writable(texts: Keys) -> Keys:
+    """Also where they are views of bytes: one compiled form for all."""
+    return Keys(*(np.require(array, requirements="W") for array in texts))
+
+
+def _allocate(rows: int, text_bytes: int) -> Table:
+    state = np.zeros(STATE_FIELDS, np.int64)
+    state[FREE_ROW] = ABSENT
+    return Table(
+        offsets=np.empty(rows, np.int64),
+        starts=np.empty(rows, np.int64),
+        lengths=np.empty(rows, np.int32),
+        hashes=np.empty(rows, np.uint32),
+        arena=np.empty(text_bytes, np.uint8),
+        by_text=empty_slots(rows),
+        by_offset=empty_slots(rows),
+        state=state,
+    )

@@ -1,27 +1,17 @@
 """What differs from kind to kind in a matcher: how subscriptions are read and indexed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from configs.collection import Collection
-from indexes.boolean import BooleanMatcher, ExpressionArrays
 from indexes.hits import HitTable
-from indexes.intervals import (
-    ExactMatcher,
-    LiveArrays,
-    LiveMatcher,
-    MatcherArrays,
-    RelaxedArrays,
-    RelaxedMatcher,
-    SOPTRTree,
-)
+from indexes.intervals import SOPTRTree
+from indexes.kinds import AnyIndex, index_from, new_index
 from topics.subscriptions import KINDS, SubscriptionContract, contract_for
 
 __all__ = ["KINDS", "AnyIndex", "ShardIndex", "contract_of", "index_from", "new_index"]
-
-AnyIndex = BooleanMatcher | ExactMatcher | LiveMatcher | RelaxedMatcher
 
 
 class ShardIndex(Protocol):
@@ -60,22 +50,3 @@ class ShardIndex(Protocol):
 
 def contract_of(collection: Collection) -> SubscriptionContract:
     return contract_for(collection.kind, collection.attributes)
-
-
-def new_index(kind: str, attributes: Sequence[str]) -> AnyIndex:
-    if kind == "boolean":
-        return BooleanMatcher()
-    if kind == "relaxed":
-        return RelaxedMatcher(attributes)
-    return LiveMatcher(attributes) if len(attributes) == 1 else ExactMatcher(attributes)
-
-
-def index_from(kind: str, attributes: Sequence[str], arrays: Mapping[str, np.ndarray]) -> AnyIndex:
-    """The index whose `to_arrays()` these are, without the names of the attributes."""
-    if kind == "boolean":
-        return BooleanMatcher.from_arrays(ExpressionArrays(**arrays))
-    if kind == "relaxed":
-        return RelaxedMatcher.from_arrays(RelaxedArrays(np.array(attributes), **arrays))
-    if len(attributes) == 1:
-        return LiveMatcher.from_arrays(attributes, LiveArrays(**arrays))
-    return ExactMatcher.from_arrays(MatcherArrays(np.array(attributes), **arrays))

@@ -10,6 +10,7 @@ import redis
 
 from configs.collection import Collection
 from configs.settings import Settings
+from workers.calm import keep_calm
 from workers.context import Context, open_context, wait_for_topics
 from workers.health import Probe
 from workers.logs import log_to_stderr
@@ -37,6 +38,7 @@ def run_worker(role: str, settings: Settings, collection: Collection) -> int:
         from workers.warm_up import warm_up  # this is what takes seconds
 
         warm_up(collection)
+        keep_calm()
         on_signals(lambda *_: context.stopping.set())
         return ROLES[role](context)
     except Exception:

@@ -15,6 +15,7 @@ from faust.types import TP, EventT, StreamT
 
 from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter
+from topics.outbox import Outbox
 from topics.packing import CodecError
 from workers import metrics
 from workers.context import Context
@@ -22,7 +23,6 @@ from workers.faust_app import create_app
 from workers.feed import SubscriptionFeed
 from workers.kinds import contract_of, new_index
 from workers.lane import Lane
-from workers.outbox import Outbox
 from workers.shard import Shard
 
 log = logging.getLogger(__name__)

@@ -10,13 +10,13 @@ from confluent_kafka import Message, TopicPartition
 
 from topics import matches, partials
 from topics.bad_record import BadRecord
+from topics.outbox import Outbox
 from topics.packing import CodecError, unbundle
 from topics.tokens import AS_OF, format_token
 from workers import metrics
 from workers.context import Context, wait_for_topics
 from workers.framing import dead_letter
 from workers.merging import Assembly, MergedFrame
-from workers.outbox import Outbox
 from workers.reading import GroupReader
 
 

@@ -12,13 +12,14 @@ from workers.shard import Shard
 
 # An index that changes quickly would be rebuilt all the time: rebuilding it may take this share.
 _MOST_TIME = 0.1
-# Batches of changes that a new index may still miss when it takes over, which frames wait for.
+# Batches of changes that a new index may still miss when it takes over, which changes wait for.
 _MOST_BEHIND = 2
 
 
 class Renewer:
-    def __init__(self, context: Context, shard: Shard) -> None:
-        self._shard = shard
+    def __init__(self, context: Context, shard: Shard, changing: asyncio.Lock) -> None:
+        """While `changing` is held nothing changes the shard, but it goes on answering."""
+        self._shard, self._changing = shard, changing
         self._follower = BaseFollower(context, shard.number)
         self._labels = (context.collection.name, str(shard.number))
         self._rests_until = 0.0
@@ -39,11 +40,15 @@ class Renewer:
 
     async def _renew(self, rebuild: Callable[[ShardIndex], None], base_offset: int) -> None:
         loop, began = asyncio.get_running_loop(), time.monotonic()
-        renewal = self._shard.begin_renewal()
+        async with self._changing:
+            renewal = await loop.run_in_executor(None, self._shard.begin_renewal)
         await loop.run_in_executor(None, rebuild, renewal.index)
         while renewal.behind > _MOST_BEHIND:
             await loop.run_in_executor(None, renewal.catch_up)
-        self._shard.end_renewal(base_offset)
+        async with self._changing:
+            await loop.run_in_executor(None, renewal.catch_up)
+            retired = [self._shard.end_renewal(base_offset)]
+        await loop.run_in_executor(None, retired.clear)
         now = time.monotonic()
         self._rests_until = now + (now - began) / _MOST_TIME
         metrics.RENEWALS.labels(*self._labels).inc()

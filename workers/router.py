@@ -14,12 +14,12 @@ from topics import frames as frame_codec
 from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter
 from topics.events import EventContract
+from topics.outbox import Outbox
 from topics.packing import bundle
 from topics.tokens import AFTER
 from workers import metrics
 from workers.context import Context, wait_for_topics
 from workers.framing import Accepted, bundles, cut, dead_letter, frames, linger_s, read_events
-from workers.outbox import Outbox
 from workers.reading import GroupReader
 
 log = logging.getLogger(__name__)

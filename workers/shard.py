@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numba import njit
 
 from topics.frames import Frame
 from topics.keys import Keys
@@ -43,10 +44,9 @@ class Shard:
 
     def apply(self, changes: Changes) -> None:
         """An update is a delete of the old offset and an insert of the new one."""
-        gone = self._keys.remove_many([*changes.keys, *changes.removed])
+        replaced = self._keys.put_many(changes.keys, changes.offsets)
+        gone = np.concatenate((replaced, self._keys.remove_many(changes.removed)))
         self._change(IndexChange(gone, changes.offsets, changes.columns))
-        if changes.keys:
-            self._keys.put_many(changes.keys, changes.offsets)
         self.next_offset = changes.next_offset
 
     def _change(self, change: IndexChange) -> None:
@@ -68,9 +68,7 @@ class Shard:
         """The best hits of every event of the frame, by one call into the index."""
         k = int(frame.ks.max(initial=0))
         table = self._index.top_k_many(frame.events, k)
-        counts = np.minimum(table.counts, frame.ks).astype(np.int32)
-        hits = np.arange(k) < counts[:, None]
-        ids = table.ids[hits]
+        counts, ids, scores = _taken(*table, np.require(frame.ks, np.int32, "W"))
         return Partial(
             frame.name,
             self.number,
@@ -81,7 +79,7 @@ class Shard:
             frame.ks,
             frame.keys,
             counts,
-            table.scores[hits],
+            scores,
             ids,
             self._keys.texts(ids),
         )
@@ -131,9 +129,29 @@ class Shard:
         self._renewal = Renewal(self._index.fork())
         return self._renewal
 
-    def end_renewal(self, base_offset: int) -> None:
-        """Answer from the new index, once it has caught up."""
+    def end_renewal(self, base_offset: int) -> ShardIndex:
+        """Answer from the new index, once it has caught up; the old one.
+
+        To free that takes a while, which is better done by another thread.
+        """
         assert self._renewal is not None
         self._renewal.catch_up()
-        self._index, self._renewal = self._renewal.index, None
+        old, self._index, self._renewal = self._index, self._renewal.index, None
         self.base_offset = base_offset
+        return old
+
+
+# One call, in which the GIL is kept: numpy would let go of it at every step, and each time it may
+# take as long as the whole frame to get it back from a thread that parses changes.
+@njit(cache=True)
+def _taken(counts, ids, scores, ks):
+    """How many hits each event takes, and these, one event after the other."""
+    taken = np.minimum(counts, ks).astype(np.int32)
+    total = taken.sum()
+    taken_ids, taken_scores = np.empty(total, np.int64), np.empty(total)
+    at = 0
+    for event in range(len(taken)):
+        for i in range(taken[event]):
+            taken_ids[at], taken_scores[at] = ids[event, i], scores[event, i]
+            at += 1
+    return taken, taken_ids, taken_scores

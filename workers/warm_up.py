@@ -14,6 +14,7 @@ from topics import frames as frame_codec
 from topics import matches, partials
 from topics.events import EventContract
 from topics.packing import bundle, unbundle
+from workers import key_table
 from workers.changes import read_changes
 from workers.framing import frames, read_events
 from workers.kinds import contract_of, new_index
@@ -27,6 +28,7 @@ def warm_up(collection: Collection) -> None:
         boolean.warm_up()
     else:
         intervals.warm_up(type(index), collection.attributes)
+    key_table.warm_up()
     contract = contract_of(collection)
     shard = Shard(0, contract, index)
     records = [_record(_subscription(collection, number), number) for number in (1, 2, 3)]

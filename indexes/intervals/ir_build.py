@@ -105,7 +105,7 @@ def _part(entries, start, stop, center, spare):
     return first, second
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def arrange(entries, bucket):
     """Rearrange entries in rank order into the nodes of a balanced interval tree."""
     count = len(entries.rows)
@@ -135,7 +135,7 @@ def arrange(entries, bucket):
     return Plan(center[:made], parent[:made], side[:made], begin[:made], end[:made])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def blocks_needed(plan, fill):
     total = 0
     for i in range(len(plan.start)):
@@ -178,7 +178,7 @@ def _pack(t, rows, node, refs, lows, highs, fill):
     t.up[refs[0]] = -2 - node
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def plant(t, rows, plan, entries, over, side, fill):
     """Make the planned nodes and their R-trees under `over`; there must be room for them."""
     made = np.empty(len(plan.center), np.int32)
@@ -216,7 +216,7 @@ def _gather(t, root, entries, found):
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def uproot(t, top):
     """Take a subtree out; return its rows and intervals, in no order."""
     count = t.weight[top]

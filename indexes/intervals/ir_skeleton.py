@@ -47,7 +47,7 @@ def _weigh(t, node, change, batch):
         node = t.over[node]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def insert_rows(t, rows, new, lows, highs, start, batch):
     """Insert from position `start` on; return the position at which room ran out."""
     for i in range(start, len(new)):
@@ -61,7 +61,7 @@ def insert_rows(t, rows, new, lows, highs, start, batch):
     return len(new)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def delete_rows(t, rows, old, batch):
     for i in range(len(old)):
         node = node_of(t, np.int64(old[i]))
@@ -69,7 +69,7 @@ def delete_rows(t, rows, old, batch):
         _weigh(t, node, -1, batch)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def intervals_of(t, rows, lows, highs):
     for i in range(len(rows)):
         leaf = np.int64(t.where[rows[i]])
@@ -77,7 +77,7 @@ def intervals_of(t, rows, lows, highs):
         lows[i], highs[i] = t.lows[leaf, pos], t.highs[leaf, pos]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def lift_rows(t, rows, moving):
     """Take rows out of their R-trees but keep their nodes' weight, for `drop_rows`."""
     nodes = np.empty(len(moving), np.int64)
@@ -88,7 +88,7 @@ def lift_rows(t, rows, moving):
     return nodes, lows, highs
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def drop_rows(t, rows, moving, nodes, lows, highs, start):
     """Put lifted rows back by their new scores; return the position at which room ran out."""
     for i in range(start, len(moving)):
@@ -110,7 +110,7 @@ def _is_out_of_balance(t, node, bucket):
     return 2 * weight <= bucket or heaviest > HEAVIEST * weight
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def out_of_balance(t, bucket, batch):
     """The topmost nodes that a batch has brought out of balance."""
     found, count = np.empty(t.state[LIVE_NODES], np.int32), 0

@@ -17,7 +17,7 @@ is time.  One thread at a time may use the structure.
 """
 
 from collections.abc import Iterator
-from copy import copy, deepcopy
+from copy import copy
 from heapq import merge
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from indexes import validation
 from indexes.hits import Hit, HitTable, empty_table, hits_of
 from indexes.id_map import ABSENT
+from indexes.intervals.forking import forked
 from indexes.intervals.ir_tree import IRTree
 from indexes.intervals.live_base import LiveBase
 from indexes.intervals.live_merge import top_k_live
@@ -226,7 +227,7 @@ class LiveSOPT:
     def fork(self) -> "LiveSOPT":
         """A copy, cheap since the base is shared, that another thread may rebase."""
         twin = copy(self)
-        twin._base, twin._delta = self._base.fork(), deepcopy(self._delta)
+        twin._base, twin._delta = self._base.fork(), forked(self._delta)
         twin._visited = self._visited.copy()
         return twin
 

@@ -112,7 +112,7 @@ def _checked(tombstones: np.ndarray, n: int) -> np.ndarray:
     return tombstones.copy()
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _live_places(slots, keys, tombstones, ids):
     places = np.empty(len(ids), np.int32)
     for i in range(len(ids)):
@@ -121,7 +121,7 @@ def _live_places(slots, keys, tombstones, ids):
     return places
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _bury(tombstones, places):
     for place in places:
         tombstones[place >> 3] |= np.uint8(1 << (place & 7))

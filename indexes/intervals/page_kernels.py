@@ -116,7 +116,7 @@ def _split(p, place):
     p.filled[full] = half
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def insert_rows(p, rows, boxes, new, start):
     """Insert from position `start` on; return the position at which pages ran out."""
     for i in range(start, len(new)):
@@ -139,7 +139,7 @@ def insert_rows(p, rows, boxes, new, start):
     return len(new)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def delete_rows(p, old):
     for i in range(len(old)):
         page = p.where[old[i]]

@@ -11,6 +11,7 @@ import numpy as np
 
 from indexes.intervals.ir_layout import inner
 from indexes.intervals.relaxed_terms import WEIGHT
+from indexes.intervals.scored_rows import distinct
 
 _MOST = 64
 _TOO_MANY = -1
@@ -50,9 +51,9 @@ class WeightLevels:
             if count == _TOO_MANY:
                 continue
             new = terms[:, j, WEIGHT]
-            distinct = np.unique(np.concatenate((weights[j, :count], new[new > 0])))
-            counts[j] = len(distinct) if len(distinct) <= _MOST else _TOO_MANY
-            weights[j, : max(counts[j], 0)] = distinct[: max(counts[j], 0)]
+            known = distinct(np.concatenate((weights[j, :count], new[new > 0])))
+            counts[j] = len(known) if len(known) <= _MOST else _TOO_MANY
+            weights[j, : max(counts[j], 0)] = known[: max(counts[j], 0)]
 
     def check(self, terms: np.ndarray) -> None:
         for j, count in enumerate(self.levels.counts.tolist()):

@@ -11,7 +11,6 @@ a time may use a matcher; `fork()` gives another thread one of its own.
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Protocol, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 from indexes import validation
 from indexes.hits import Hit, HitTable, hits_of
 from indexes.intervals import base_rules
+from indexes.intervals.forking import forked
 from indexes.intervals.ir_layout import Rows
 from indexes.intervals.row_trees import Column, RowTrees
 from indexes.intervals.rows import RowTable, by_rank
@@ -119,7 +119,7 @@ class RowMatcher(ABC):
 
     def fork(self) -> Self:
         """A copy that another thread may rebase; the bases, which never change, are shared."""
-        return deepcopy(self, {id(base): base for base in self._trees.bases})
+        return forked(self, self._trees.bases)
 
     @abstractmethod
     def _attribute(self, attribute: int) -> Column:

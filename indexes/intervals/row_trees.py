@@ -19,6 +19,7 @@ from indexes.intervals.row_base import adopted, base_of, check_base, empty_base,
 from indexes.intervals.row_cursor import BaseAndDelta
 from indexes.intervals.rows import RowTable, by_rank
 from indexes.intervals.scored_rows import ScoredRows as Column
+from indexes.intervals.scored_rows import distinct
 from indexes.intervals.sopt_r_tree import SOPTRTree
 
 __all__ = ["Column", "Lifted", "RowTrees"]
@@ -125,7 +126,7 @@ class RowTrees:
             bases.append(base)
         dead = [t._tree.ids[~is_alive(b, covered)] for t, b in zip(trees, bases, strict=True)]
         self.bases, self.covered = bases, covered
-        self.in_base, self.buried = int(covered.sum()), len(np.unique(np.concatenate(dead)))
+        self.in_base, self.buried = int(covered.sum()), len(distinct(np.concatenate(dead)))
         self._build_deltas(columns, live[~covered[live]])
 
     def of(self, attribute: int) -> BaseAndDelta:

@@ -119,7 +119,7 @@ def _take(keys, slots, state, ids, scores, rows):
     state[2] += len(ids)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _release(keys, slots, state, rows):
     for i in range(len(rows)):
         row = rows[i]

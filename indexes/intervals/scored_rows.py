@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from indexes import validation
 
-__all__ = ["ScoredRows", "check_ranks", "ranked", "reordered", "stable_order"]
+__all__ = ["ScoredRows", "check_ranks", "distinct", "ranked", "reordered", "stable_order"]
 
 
 class ScoredRows(NamedTuple):
@@ -48,6 +48,14 @@ def stable_order(keys: np.ndarray) -> np.ndarray:
     order = np.argsort(keys)
     _mend_ties(order, keys[order])
     return order
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Each value once, ascending; unlike `np.unique` it leaves the interpreter lock alone."""
+    in_order = np.sort(values)
+    first = np.ones(len(in_order), np.bool_)
+    first[1:] = in_order[1:] != in_order[:-1]
+    return in_order[first]
 
 
 def check_ranks(ids: np.ndarray, scores: np.ndarray) -> None:

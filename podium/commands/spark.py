@@ -44,14 +44,16 @@ def sopt_bases(
     Goes on where it stopped. Without a checkpoint it starts from the beginning of the topic.
     """
     from configs import load_collection, load_settings
-    from spark_streaming.jobs import run_sopt_bases
+    from podium.stack.jobs import noted
+    from spark_streaming.jobs import SOPT_BASES, run_sopt_bases
     from spark_streaming.running import log_to_stderr
 
     flags = {"kafka.brokers": brokers, "spark.master": master, "http.port": http_port}
     settings = load_settings(config, flags)
     log_to_stderr()
     declared = load_collection(collection, settings.collections)
-    run_sopt_bases(settings, declared, once, kafka_jars())
+    with noted(config, settings, declared.name, SOPT_BASES) as serving:
+        run_sopt_bases(settings, declared, once, kafka_jars(), serving)
 
 
 @spark.command()

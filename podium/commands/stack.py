@@ -212,6 +212,9 @@ def down(folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> 
 def status(folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:
     """Show each process of the stack with its port, uptime and memory, the groups' lag, the bases.
 
+    Of the Spark jobs it shows rows/s, the time of the last batch, offsets behind and the age of the
+    last base. Jobs that use the stack are found by themselves, others by the setting spark.metrics.
+
     Exits 1 if a process is dead, 3 if no stack runs in the folder.
     """
     from podium.stack.display import show_report

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from podium.stack import ports
 from podium.stack.folder import Record, StackFolder
+from podium.stack.jobs import JobRow
 from podium.stack.report import Report, Row
 from podium.terminal import note, say
 
@@ -80,9 +81,29 @@ def show_report(report: Report) -> None:
             f"base of {base.collection}, shard {base.shard}: {base.subscriptions:,} subscriptions,"
             f" {base.behind:,} records behind, {duration(base.age_s)} old"
         )
+    for job in report.jobs:
+        say(_job(job))
+    for collection, command in report.without_job.items():
+        say(f"no Spark job runs for {collection}; start one: {command}")
     for row in report.processes:
         if row.state == "dead":
             note(f"podium: {row.name} is dead; read {row.log}")
+
+
+def _job(row: JobRow) -> str:
+    who = f"pid {row.pid}, {row.address}" if row.pid else row.address
+    name = f"job {row.job} of {row.collection}" if row.job else "job"
+    if not row.answers:
+        return f"{name} ({who}): does not answer"
+    if row.batch_s is None:
+        told = ["no batch yet"]
+    else:
+        told = [f"{row.rows_per_second or 0:,.0f} rows/s", f"last batch {row.batch_s:.1f} s"]
+    if row.offsets_behind is not None:
+        told.append(f"{row.offsets_behind:,} offsets behind")
+    if row.base_age_s is not None:
+        told.append(f"last base {duration(row.base_age_s)} old")
+    return f"{name} ({who}): {', '.join(told)}"
 
 
 def _cells(row: Row) -> list[str]:

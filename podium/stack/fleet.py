@@ -40,6 +40,7 @@ def plan(stack: Stack, collections: Sequence[Served], matchers: int, prefix: str
             arguments = ["worker", role, "--collection", collection.reference]
             arguments += ["--config", str(stack.settings_path), "--http-port", str(port)]
             labels = {"role": role, "collection": collection.name, "prefix": prefix}
+            labels["reference"] = collection.reference
             argv = [sys.executable, "-m", "podium", *arguments]
             planned.append(Planned(f"{collection.name}-{role}{suffix}", argv, port, labels))
     return planned

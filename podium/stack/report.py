@@ -1,5 +1,6 @@
 """What `podium status` shows: every process of a stack, and how far its groups are behind."""
 
+import os
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -7,10 +8,15 @@ from typing import Any
 import psutil
 from confluent_kafka import KafkaException
 
+from configs import ConfigError, Settings, load_collection, load_settings
 from podium.stack import fleet, ports
 from podium.stack.bases import BaseRow, newest_bases
 from podium.stack.folder import ProcessRecord, Record, StackFolder
+from podium.stack.jobs import JobRow, jobs_of
 from podium.stack.lag import group_lag
+from topics.bases import KINDS
+
+START_JOB = "podium spark sopt-bases"
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,9 @@ class Report:
     processes: list[Row] = field(default_factory=list)
     lag: dict[str, int | None] = field(default_factory=dict)  # by group; None: nothing committed
     bases: list[BaseRow] = field(default_factory=list)
+    jobs: list[JobRow] = field(default_factory=list)
+    # By collection that could have a Spark job and has none: the command that starts one.
+    without_job: dict[str, str] = field(default_factory=dict)
 
     @property
     def healthy(self) -> bool:
@@ -48,13 +57,24 @@ def examine(folder: StackFolder) -> Report | None:
     if record is None or not (record.running() or record.leftovers()):
         return None
     rows = [_row(process) for process in record.processes]
+    bases = _bases(record)
+    # Not written yet while a stack starts for the first time.
+    settings = load_settings(folder.settings_path if folder.settings_path.exists() else os.devnull)
+    jobs = jobs_of(folder, settings.spark.metrics, bases)
+    served = {row.collection for row in jobs}
     return Report(
         folder=str(folder.path),
         state=record.state if record.running() else "dead",
         supervisor_pid=record.supervisor_pid,
         processes=rows,
         lag=_lag(record),
-        bases=_bases(record),
+        bases=bases,
+        jobs=jobs,
+        without_job={
+            name: f"{START_JOB} --collection {reference} --config {folder.settings_path}"
+            for name, reference in _with_bases(record, settings).items()
+            if name not in served
+        },
     )
 
 
@@ -112,6 +132,27 @@ def _bases(record: Record) -> list[BaseRow]:
         return [row for one in sorted(served) for row in newest_bases(brokers, *one)]
     except KafkaException:  # a broker on its way down; its row says so
         return []
+
+
+def _with_bases(record: Record, settings: Settings) -> dict[str, str]:
+    """Served collections whose kind has bases: what their files are found by, by name."""
+    references = {
+        process.labels["collection"]: process.labels["reference"]
+        for process in record.processes
+        if "reference" in process.labels
+    }
+    return {
+        name: reference
+        for name, reference in references.items()
+        if _kind(reference, settings) in KINDS
+    }
+
+
+def _kind(reference: str, settings: Settings) -> str | None:
+    try:
+        return load_collection(reference, settings.collections).kind
+    except ConfigError:  # its file has gone or has changed since the workers read it
+        return None
 
 
 def _brokers(record: Record) -> dict[str, str] | None:

@@ -30,12 +30,13 @@ def test_other_shards_than_the_topic_has_are_refused(podium, topics, tmp_path):
     assert "declare shards: 2" in ended.err
 
 
-def test_a_kind_without_bases_is_refused(podium, undeclared, tmp_path):
+@pytest.mark.parametrize("kind", ["boolean", "spatial_text"])
+def test_a_kind_without_bases_is_refused(podium, undeclared, tmp_path, kind):
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "places.yaml"
-    other.write_text("name: places\nkind: spatial_text\n")
+    other.write_text(f"name: places\nkind: {kind}\n")
     ended = podium(
         "spark", "sopt-bases", "--collection", str(other), "--brokers", undeclared.brokers
     )
     assert ended.code == 2
-    assert "got kind spatial_text, expected one of ranked, relaxed" in ended.err
+    assert f"got kind {kind}, expected one of ranked, relaxed: sopt-bases is for" in ended.err

@@ -15,7 +15,7 @@ import pyspark
 
 from configs import load_collection, load_settings
 from podium.stack.jars import location
-from spark_streaming.jobs import BasesJob
+from spark_streaming.bases_job import BasesJob
 from spark_streaming.running import await_query, log_to_stderr, stop_never
 from spark_streaming.session import open_session
 

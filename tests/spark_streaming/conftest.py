@@ -10,6 +10,7 @@ from configs import Spark
 from podium.stack.jars import location
 from spark_streaming.session import open_session
 from tests.spark_streaming.stage import QUICK_JAVA, Stage
+from tests.workers.conftest import make_fleet, supervisor  # noqa: F401 (fixtures: live fleets)
 
 MakeStage = Callable[..., Stage]
 

@@ -14,7 +14,7 @@ from configs import load_collection, load_settings
 from indexes.intervals import SOPTRTree
 from indexes.intervals.sopt_r_tree import SOPTArrays
 from podium.topics_setup import ensure_topics
-from spark_streaming.jobs import BasesJob
+from spark_streaming.bases_job import BasesJob
 from spark_streaming.running import await_query, stop_never
 from tests import oracle
 from topics.base_store import BaseStore

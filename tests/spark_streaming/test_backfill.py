@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_streaming.backfill import Asked
+from spark_streaming.backfill_job import BackfillJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, UsageError
-from spark_streaming.jobs import BackfillJob
 from tests import oracle
 
 KINDS = [

@@ -16,7 +16,7 @@ from podium.stack import ports
 from tests.spark_streaming.stage import QUICK_JAVA
 
 ROOT = Path(__file__).parent.parent.parent
-PATIENCE_S = 150
+PATIENCE_S = 240
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from confluent_kafka.admin import (
 )
 from prometheus_client import REGISTRY
 
+from spark_streaming.bases_job import BasesJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost
-from spark_streaming.jobs import BasesJob
 
 KINDS = [
     pytest.param({"kind": "ranked"}, id="ranked"),

@@ -43,6 +43,14 @@ def test_what_was_dropped_or_never_there_is_not_stored(store, name):
         store.get(name)
 
 
+def test_a_blob_is_looked_for_without_reading_it(store, name):
+    assert not store.has(name)
+    store.put(name, [b"x" * 10])
+    assert store.has(name)
+    store.drop(name)
+    assert not store.has(name)
+
+
 def test_no_value_in_redis_is_larger_than_a_chunk(redis_url, name):
     client = redis.Redis.from_url(redis_url)
     BaseStore.open(redis_url).put(name, [b"x" * (2 * CHUNK_BYTES + 5)])
@@ -92,6 +100,7 @@ def test_an_address_that_is_none_is_refused(uri):
         BaseStore.open(uri)
 
 
-def test_chunks_are_full_but_the_last():
-    assert list(chunks([b"abc", b"", b"defg", b"h"], most=3)) == [b"abc", b"def", b"gh"]
+def test_chunks_are_cut_from_large_parts_and_joined_from_small_ones():
+    assert list(chunks([b"a", b"", b"b", b"cdefg", b"h"], most=3)) == [b"ab", b"cde", b"fg", b"h"]
+    assert list(chunks([b"a", b"bcd", b"e", b"fg"], most=3)) == [b"a", b"bcd", b"efg"]
     assert list(chunks([], most=3)) == []

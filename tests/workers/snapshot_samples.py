@@ -28,9 +28,12 @@ def a_head(next_offset=100, **changes):
 
 
 def a_snapshot(next_offset=100, size=200, **changes):
-    """Every array is a function of the offset, so that a mixture of two can be told."""
+    """Every array is a function of the offset, so that a mixture of two can be told.
+
+    The ids are large and descend, so that their size is that of what was asked for.
+    """
     arrays = {
-        "ids": np.arange(next_offset, next_offset + size),
+        "ids": np.arange(next_offset, next_offset + size)[::-1] << 40,
         "scores": np.full(size, float(next_offset)),
         "empty": np.empty((0, 2)),
     }

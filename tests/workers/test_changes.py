@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import oracle
 from topics.bad_record import MAX_RECORD_BYTES
 from topics.subscriptions import RankedContract
-from workers.changes import read_changes
+from workers.changes import read_changes, read_live
 
 TOPIC = "podium.ads.subscriptions"
 SHARDS, SHARD = 3, 1
@@ -111,6 +111,17 @@ def test_a_bad_record_becomes_a_dead_letter_to_the_byte(key, value, field):
     assert letter.field == field
     assert letter.error.startswith(f"{field}: ")
     assert (changes.keys, changes.removed, changes.next_offset) == ([KEYS[1]], [], 7)
+
+
+def test_live_changes_come_in_steps_that_each_end_at_an_offset():
+    records = [(2 * i, KEYS[i % 3], good(i, i)) for i in range(250)]
+    steps = read_live([message(*record) for record in records], CONTRACT, SHARDS)
+    assert [step.next_offset for step in steps] == [199, 399, 499]
+    assert [sorted(step.offsets.tolist()) for step in steps] == [
+        [194, 196, 198],
+        [394, 396, 398],
+        [494, 496, 498],
+    ]
 
 
 values = st.one_of(

@@ -40,11 +40,14 @@ class TableAgainstDict(RuleBasedStateMachine):
         self.next_offset = offsets.stop
 
     @rule(chosen=st.lists(names, unique=True, max_size=8))
-    def update(self, chosen):
-        """As a shard does it: out with the old offsets, in with the new ones."""
-        known = [name for name in chosen if name in self.expected]
-        self.remove(known)
-        self.put_new(known, 0)
+    def put(self, chosen):
+        """Known names and new ones together: the offsets of the known ones are replaced."""
+        offsets = range(self.next_offset, self.next_offset + len(chosen))
+        replaced = self.table.put_many([name.encode() for name in chosen], offsets_of(offsets))
+        known = [self.expected[name] for name in chosen if name in self.expected]
+        assert replaced.tolist() == known
+        self.expected.update(zip(chosen, offsets, strict=True))
+        self.next_offset = offsets.stop
 
     @rule(chosen=st.lists(names, unique=True, max_size=8))
     def remove(self, chosen):
@@ -134,6 +137,15 @@ def test_a_table_does_not_grow_while_few_of_its_keys_are_updated_for_ever():
         sizes.append(table.nbytes)
     table.check()
     assert max(sizes[100:]) <= max(sizes[:100])
+
+
+def test_a_table_of_the_texts_of_another_is_the_same():
+    table, keys = filled(3000, 'say "é"')
+    offsets = np.arange(3000) * 3
+    other = KeyTable.of_texts(offsets, table.texts(offsets))
+    other.check()
+    assert other.remove_many(keys[10:12]).tolist() == [30, 33]
+    assert read(other.texts(offsets_of([0]))) == [keys[0].decode()]
 
 
 def test_a_table_that_was_emptied_can_be_filled_again():

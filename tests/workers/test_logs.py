@@ -30,7 +30,7 @@ def shown(clock: Clock):
 
 
 def test_few_lines_are_all_shown(shown):
-    assert [shown("workers.outbox", 1, "%d refused", i) for i in range(3)] == [
+    assert [shown("topics.outbox", 1, "%d refused", i) for i in range(3)] == [
         "0 refused",
         "1 refused",
         "2 refused",
@@ -38,19 +38,19 @@ def test_few_lines_are_all_shown(shown):
 
 
 def test_many_lines_of_a_kind_are_held_back_and_counted(shown, clock):
-    lines = [shown("workers.outbox", 1, "%d refused", i) for i in range(100)]
+    lines = [shown("topics.outbox", 1, "%d refused", i) for i in range(100)]
     assert sum(line is not None for line in lines) == 20
     clock.now = 31.0
-    assert shown("workers.outbox", 1, "%d refused", 100) == (
+    assert shown("topics.outbox", 1, "%d refused", 100) == (
         "100 refused (80 more lines like this before)"
     )
-    assert shown("workers.outbox", 1, "%d refused", 101) == "101 refused"
+    assert shown("topics.outbox", 1, "%d refused", 101) == "101 refused"
 
 
 def test_other_lines_are_not_held_back_with_them(shown):
     for i in range(100):
-        shown("workers.outbox", 1, "%d refused", i)
-    assert shown("workers.outbox", 2, "something else") == "something else"
+        shown("topics.outbox", 1, "%d refused", i)
+    assert shown("topics.outbox", 2, "something else") == "something else"
     assert shown("workers.feed", 1, "restored") == "restored"
 
 

@@ -9,11 +9,12 @@ from configs.collection import Collection
 from topics import array_blob
 from topics.array_blob import BlobError
 from workers.snapshots.errors import NoSnapshot
+from workers.snapshots.narrowing import narrowed, widened
 
 MAGIC = b"PODS"
 # Any change of the head or of the arrays' meaning needs another one: the snapshots before it are
 # then refused, and workers replay.
-VERSION = 1
+VERSION = 2
 
 _DAY_S = 24 * 60 * 60
 _CLOCKS_DIFFER_S = 60 * 60
@@ -59,18 +60,20 @@ class Expected(NamedTuple):
 
 def encode(snapshot: Snapshot) -> list[memoryview | bytes]:
     head = msgspec.to_builtins(snapshot.head)
-    return array_blob.encode(MAGIC, VERSION, head, snapshot.arrays)
+    return array_blob.encode(MAGIC, VERSION, head, narrowed(snapshot.arrays))
 
 
 def decode(data: memoryview) -> Snapshot:
     """`NoSnapshot` unless every byte is as it was written."""
     try:
         head, arrays = array_blob.decode(MAGIC, VERSION, data)
-        return Snapshot(msgspec.convert(head, SnapshotHead), arrays)
+        return Snapshot(msgspec.convert(head, SnapshotHead), widened(arrays))
     except BlobError as error:
         raise NoSnapshot(error.reason, str(error)) from error
     except msgspec.ValidationError as error:
         raise NoSnapshot("corrupt", f"the head cannot be read: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise NoSnapshot("corrupt", f"an array cannot be read: {error}") from error
 
 
 def check_usable(

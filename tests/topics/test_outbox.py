@@ -8,9 +8,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter
+from topics.outbox import DeliveryFailed, Outbox
 from topics.partitioning import partition_of
 from workers.framing import dead_letter
-from workers.outbox import DeliveryFailed, Outbox
 
 MakeTopic = Callable[..., str]
 KIB = 1024

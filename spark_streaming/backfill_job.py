@@ -1,0 +1,108 @@
+"""`backfill`: old events matched as a batch, piece by piece."""
+
+import logging
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from configs import Collection, Settings
+from spark_streaming.backfill import Asked, Offsets, open_run, require_topic
+from spark_streaming.collection_job import CollectionJob
+from spark_streaming.errors import UsageError
+from spark_streaming.kafka_options import spark_kafka_options
+from spark_streaming.matching import MatchPlan, matched
+from spark_streaming.sopt_bases import BuildPlan
+from topics.tokens import AS_OF
+
+log = logging.getLogger(__name__)
+
+BACKFILL = "backfill"
+MOST_EVENTS = 100_000  # a piece, after which a run that was stopped goes on
+
+
+class BackfillJob(CollectionJob):
+    """Matches old events against the subscriptions as they are when the run begins."""
+
+    def __init__(
+        self, spark: SparkSession, settings: Settings, collection: Collection, asked: Asked
+    ) -> None:
+        super().__init__(spark, settings, collection)
+        if (asked.topic is None) == (asked.parquet is None):
+            raise UsageError("a backfill writes to a topic or to Parquet: name one of them")
+        if asked.topic is not None:
+            require_topic(self._client, asked.topic)
+        self._asked, self._events = asked, self._name("events")
+        self._checkpoint = self._checkpoint_of(f"{BACKFILL}-{asked.run}")
+
+    def run(self, most_events: int = MOST_EVENTS) -> int:
+        """Match what is left of the run; how many events that was."""
+        self._checkpoint.claim({**self._identity(BACKFILL), "asked": list(self._asked)})
+        topics = (self._events, self.topic)
+        run = open_run(self._checkpoint, self._client, topics, self._asked, most_events)
+        events = run.events_left
+        if not events:
+            log.info("backfill: nothing is left to do; remove %s to do it again", self.path)
+            self._drop_states(run.as_of)  # a run that was killed just before its end has left them
+            return 0
+        plan = self._match_plan(run.as_of)
+        tasks = self._spark.sparkContext.defaultParallelism
+        for n, piece in run.left():
+            self._write(matched(self._read(self._events, *piece, tasks), plan), n)
+            log.info("backfill: %s", run.done(n))
+        self._drop_states(run.as_of)
+        return events
+
+    @property
+    def path(self) -> str:
+        return self._checkpoint.path
+
+    def _drop_states(self, as_of: Offsets) -> None:
+        plan = self._state_plan(as_of)
+        for shard, end in as_of.items():
+            self._store.drop(plan.base(shard, end).state)
+
+    def _state_plan(self, ends: Offsets) -> BuildPlan:
+        """The shards' states lie where only this run looks for them."""
+        plan = self._plan(dict.fromkeys(ends, 0), ends, letters_from=ends)
+        return plan._replace(topic=f"{self.topic}.{BACKFILL}-{self._asked.run}", with_trees=False)
+
+    def _match_plan(self, as_of: Offsets) -> MatchPlan:
+        """Store the states that are not there yet.
+
+        What an earlier start has stored is taken as it is: Kafka may have dropped subscriptions
+        since then that were replaced after the run had begun.
+        """
+        plan = self._state_plan(as_of)
+        missing = {
+            shard: end
+            for shard, end in as_of.items()
+            if end and not self._store.has(plan.base(shard, end).state)
+        }
+        if missing:
+            records = self._read(self.topic, dict.fromkeys(missing, -2), missing)
+            self._built(records, self._state_plan(missing))
+        collection = self._collection
+        return MatchPlan(
+            kind=collection.kind,
+            attributes=collection.attributes,
+            k=collection.k,
+            max_k=collection.max_k,
+            emit_empty=collection.emit_empty,
+            topic=self._events,
+            store=plan.store,
+            layout=plan.layout,
+            states=tuple(plan.base(shard, end) for shard, end in sorted(as_of.items())),
+        )
+
+    def _write(self, matches: DataFrame, piece: int) -> None:
+        """A piece that is done again repeats its records, or replaces its folder of Parquet."""
+        if self._asked.parquet is not None:
+            shape = "event string, matches array<struct<id: string, score: double>>"
+            record = F.from_json(F.col("value").cast("string"), shape)
+            rows = matches.withColumn("record", record).select("key", "as_of", "record.*")
+            rows.write.mode("overwrite").parquet(f"{self._asked.parquet}/piece={piece:06d}")
+            return
+        header = F.struct(F.lit(AS_OF).alias("key"), F.col("as_of").cast("binary").alias("value"))
+        rows = matches.select("key", "value", F.array(header).alias("headers"))
+        writer = rows.write.format("kafka").options(**spark_kafka_options(self._settings.kafka))
+        writer.option("includeHeaders", "true").option("topic", str(self._asked.topic)).save()

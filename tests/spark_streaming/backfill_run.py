@@ -1,0 +1,22 @@
+"""Run as a process of its own, to be killed: a backfill in small pieces."""
+
+import sys
+
+from configs import load_collection, load_settings
+from podium.stack.jars import location
+from spark_streaming.backfill import Asked
+from spark_streaming.backfill_job import BackfillJob
+from spark_streaming.running import log_to_stderr
+from spark_streaming.session import open_session
+
+
+def main(settings_path: str, collection_path: str, topic: str, parquet: str, piece: str) -> None:
+    log_to_stderr()
+    settings = load_settings(settings_path)
+    spark = open_session(settings.spark, "backfill", sorted((location() / "spark").glob("*.jar")))
+    asked = Asked(None, None, topic or None, parquet or None)
+    BackfillJob(spark, settings, load_collection(collection_path), asked).run(int(piece))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

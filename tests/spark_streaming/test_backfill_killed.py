@@ -1,0 +1,119 @@
+"""A backfill killed in the middle and started again: nothing is lost, nothing is different."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from spark_streaming.backfill import Asked
+from spark_streaming.backfill_job import BackfillJob
+from tests.spark_streaming.stage import QUICK_JAVA
+from tests.spark_streaming.test_backfill import expected_records, last_offsets, send_events
+
+ROOT = Path(__file__).parent.parent.parent
+PATIENCE_S = 150
+EVENTS, PIECE = 400, 20
+
+
+@pytest.mark.parametrize("to", ["topic", "parquet"])
+def test_a_backfill_killed_in_the_middle_goes_on_to_the_same_results(
+    spark, make_stage, tmp_path, to
+):
+    stage = make_stage(partitions={"events": 2}, attributes=["age", "visits"])
+    stage.configure(master="local[1]")
+    stage.send_random(1, count=200)
+    send_events(stage, EVENTS)
+    expected = expected_records(stage, last_offsets(stage))
+    topic, folder = stage.topic("matches"), str(stage.folder / "out")
+    asked = Asked(None, None, *((topic, None) if to == "topic" else (None, folder)))
+    done = Path(BackfillJob(spark, stage.settings, stage.collection, asked).path, "done")
+    _kill_when(lambda: done.exists() and len(_finished(done)) >= 3, stage, asked, tmp_path)
+    assert 3 <= len(_finished(done)) < EVENTS // PIECE
+    # Meanwhile subscriptions change, and Kafka forgets the records that the run began with.
+    stage.send_random(2, count=200)
+    _forget_subscriptions(stage)
+    again = BackfillJob(spark, stage.settings, stage.collection, asked)
+    assert 0 < again.run(999) <= EVENTS - 3 * PIECE
+    found = _from_topic(stage) if to == "topic" else _from_parquet(folder)
+    assert found == expected
+    assert not [name for name in stage.blobs() if name.endswith("state")]
+
+
+def test_a_run_killed_after_its_last_piece_leaves_no_states(spark, make_stage):
+    stage = make_stage(shards=1, partitions={"events": 1})
+    stage.send_random(1, count=20)
+    send_events(stage, 5)
+    asked = Asked(None, None, None, str(stage.folder / "out"))
+    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    job._drop_states = lambda as_of: None  # as if it had been killed before
+    job.run()
+    assert [name for name in stage.blobs() if name.endswith("state")]
+    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == 0
+    assert not stage.blobs()
+
+
+def _kill_when(condition, stage, asked, tmp_path):
+    command = [sys.executable, Path(__file__).with_name("backfill_run.py"), stage.settings_path]
+    command += [stage.collection_path, asked.topic or "", asked.parquet or "", PIECE]
+    environment = {**os.environ, **QUICK_JAVA, "PYTHONPATH": str(ROOT)}
+    with (tmp_path / "killed.log").open("w") as log:
+        run = subprocess.Popen(
+            [*map(str, command)], env=environment, stderr=log, start_new_session=True
+        )
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while not condition():
+                assert run.poll() is None, (tmp_path / "killed.log").read_text()[-4000:]
+                assert time.monotonic() < deadline
+                time.sleep(0.002)
+        finally:
+            os.killpg(run.pid, signal.SIGKILL)  # the driver, its JVM and the tasks' Pythons
+            run.wait()
+
+
+def _finished(done):
+    return [file for file in done.iterdir() if file.name.isdigit()]
+
+
+def _forget_subscriptions(stage):
+    """Harder than compaction, which keeps the latest record of a key, but as sudden."""
+    topic = stage.topic("subscriptions")
+    admin = AdminClient({"bootstrap.servers": stage.brokers})
+    entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result()
+    ends = last_offsets(stage)
+    places = [TopicPartition(topic, shard, last + 1) for shard, last in enumerate(ends)]
+    for answer in admin.delete_records(places).values():
+        answer.result()
+
+
+def _from_topic(stage):
+    """By event; what is there twice has to be there twice the same."""
+    found = {}
+    for message in stage.read("matches"):
+        document = json.loads(message.value())
+        answer = (message.key(), document["matches"])
+        assert found.setdefault(document["event"], answer) == answer
+    return found
+
+
+def _from_parquet(folder):
+    rows = pq.read_table(folder).to_pylist()
+    found = {row["event"]: (row["key"], row["matches"]) for row in rows}
+    assert len(found) == len(rows)
+    return found
