@@ -19,6 +19,7 @@ from podium.topics_setup import ensure_topics
 from tests.workers.traffic import Traffic, eventually
 
 ROLES = ("router", "matcher", "merger")
+ROOT = Path(__file__).parents[2]
 READY_S = 120.0  # three processes that import numba, on two busy cores
 
 
@@ -60,6 +61,7 @@ class Fleet(Traffic):
         self.brokers = brokers
         self._supervisor, self._logs = supervisor, folder / "logs"
         self.ports: dict[str, int] = {}
+        self.entry, self.variables = "podium", dict[str, str]()  # what a worker is started with
         client = kafka_client_config(self._settings.kafka)
         super().__init__(load_collection(self.collection_path), client)
 
@@ -71,8 +73,10 @@ class Fleet(Traffic):
         for name, port in zip(names, ports.choose(len(names)), strict=True):
             self.ports[name] = port
             files = ["--collection", str(self.collection_path), "--config", str(self.settings_path)]
-            command = [sys.executable, "-m", "podium", "worker", name.partition("-")[0], *files]
-            there = ["env", "-C", str(self.working_folder)]
+            command = [sys.executable, "-m", self.entry, "worker", name.partition("-")[0], *files]
+            variables = {"PYTHONPATH": str(ROOT), **self.variables}
+            given = [f"{variable}={value}" for variable, value in variables.items()]
+            there = ["env", "-C", str(self.working_folder), *given]
             argv = [*there, *command, "--http-port", str(port)]
             self._supervisor.spawn(
                 Supervised(self._full(name), "worker", argv, self._log_path(name), port=port)
@@ -104,6 +108,10 @@ class Fleet(Traffic):
         self._supervisor.stop([self._full(name)])
         del self.ports[name]
         return child.reap(), time.monotonic() - started
+
+    def starts(self, name: str) -> int:
+        """How often the worker was started, by the supervisor too."""
+        return self.log(name).count(" start ---")
 
     def check_that_none_has_died(self) -> None:
         for name in self.ports:

@@ -15,14 +15,14 @@ IDS = 40
 
 
 class Stream:
-    def __init__(self, fleet: Fleet, seed: int) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: Fleet, seed: int, pause_s: float) -> None:
+        self._fleet, self._pause_s = fleet, pause_s
         self._random = random.Random(seed)
         self._stopping = threading.Event()
         self._answers = len(fleet.answers)
 
     def run(self) -> None:
-        while not self._stopping.wait(PAUSE_S):
+        while not self._stopping.wait(self._pause_s):
             self._change()
             self.burst(EVENTS_A_ROUND)
             if self._random.random() < 0.2:
@@ -65,9 +65,9 @@ class Stream:
 
 
 @contextmanager
-def streaming(fleet: Fleet, seed: int) -> Iterator[Stream]:
-    """Keep sending until the block is left."""
-    stream = Stream(fleet, seed)
+def streaming(fleet: Fleet, seed: int, pause_s: float = PAUSE_S) -> Iterator[Stream]:
+    """Keep sending until the block is left, with pauses between the rounds."""
+    stream = Stream(fleet, seed, pause_s)
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(stream.run)
         try:

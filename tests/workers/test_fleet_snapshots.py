@@ -166,6 +166,49 @@ def test_what_is_wrong_with_a_snapshot_is_said_and_means_a_replay(stopped, hurt,
     fleet.check_all()
 
 
+def not_written(fleet: Fleet, reason: str) -> float:
+    return fleet.metric("matcher", "podium_snapshots_total", result=reason)
+
+
+@pytest.fixture
+def full(redis_server: OwnRedis) -> Iterator[None]:
+    with closing(redis_server.client()) as client:
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        yield
+        client.config_set("maxmemory", 0)
+
+
+@pytest.fixture
+def stalled(redis_server: OwnRedis) -> Iterator[None]:
+    redis_server.stall()
+    yield
+    redis_server.resume()
+
+
+@pytest.mark.parametrize(("trouble", "reason"), [("full", "full"), ("stalled", "slow")])
+def test_redis_in_trouble_costs_snapshots_but_no_answer(
+    hurt_fleet: Fleet,
+    redis_server: OwnRedis,
+    request: pytest.FixtureRequest,
+    trouble: str,
+    reason: str,
+):
+    random_steps(hurt_fleet, seed=8, steps=50)
+    before = not_written(hurt_fleet, reason)
+    request.getfixturevalue(trouble)
+    with streaming(hurt_fleet, seed=9) as stream:
+        eventually(lambda: not_written(hurt_fleet, reason) > before, hurt_fleet.diagnosis, 60)
+        stream.wait_answers(100)
+    hurt_fleet.check_all()
+    hurt_fleet.check_that_none_has_died()
+
+
+def test_once_redis_is_well_again_snapshots_are_written(hurt_fleet: Fleet):
+    random_steps(hurt_fleet, seed=10, steps=50)
+    wait_snapshots(hurt_fleet)
+
+
 def test_without_redis_a_matcher_replays_and_says_that_redis_is_missing(
     stopped: tuple[Fleet, redis.Redis], redis_server: OwnRedis
 ):

@@ -1,0 +1,70 @@
+"""Changes, bases, snapshots, restarts and events with tokens in any order: no answer is wrong."""
+
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.workers import steps
+from tests.workers.conftest import MakeFleet, fleets_of
+from tests.workers.fleet import Fleet
+from tests.workers.job import Job
+
+KINDS = {
+    "single": {"kind": "ranked", "attributes": ["age"]},
+    "ranked": {"kind": "ranked", "attributes": ["age", "visits"]},
+}
+OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}}
+ROUNDS = 9
+
+
+@pytest.fixture(scope="module")
+def fleets(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[dict[str, Fleet]]:
+    with fleets_of(make_fleet, broker, redis_url, KINDS, settings=OFTEN) as made:
+        for fleet in made.values():
+            fleet.patience_s = 150.0
+        yield made
+
+
+def base(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    fleet.deliver()
+    fleet.judge()  # reads what is in the topic
+    job.announce_newest(random_.choice(fleet.shards), random_.randint(0, 8))
+
+
+def kill(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    fleet.kill("matcher")
+
+
+def restart(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    fleet.terminate("matcher")
+    steps.random_steps(fleet, random_.randrange(1000), 20)
+    fleet.start("matcher")
+
+
+def settle(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    fleet.wait_ready("matcher")
+    fleet.check_all(repeats=True)
+
+
+def ask(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    """An event that must see everything so far."""
+    steps.publish_after_all(fleet, random_)
+
+
+DISTURBANCES: list[Callable[[Fleet, Job, random.Random], None]] = [base, kill, restart, settle, ask]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_answer_is_right_under_any_interleaving(
+    fleets: dict[str, Fleet], redis_url: str, kind: str, seed: int
+):
+    fleet, random_ = fleets[kind], random.Random(seed)
+    job = Job(fleet, redis_url)
+    for round_ in range(ROUNDS):
+        steps.random_steps(fleet, 100 * seed + round_, random_.randint(10, 60))
+        disturb = random_.choices(DISTURBANCES, [4, 2, 1, 2, 3])[0]
+        disturb(fleet, job, random_)
+    fleet.wait_ready("matcher")
+    fleet.check_all(repeats=True)
