@@ -30,9 +30,10 @@ _MOST_S = 0.3  # that one repetition may take
 @dataclass(frozen=True)
 class Sizes:
     subscriptions: int = 1_000_000
+    sweep: int = 200_000  # where one property after another is varied
     smaller: int = 100_000  # where the paper has 100K
     events: int = 500
-    sizes: tuple[int, ...] = (100_000, 300_000, 1_000_000)
+    sizes: tuple[int, ...] = (50_000, 200_000, 1_000_000)
     dimensions: tuple[int, ...] = (50, 400, 1_400)
     cardinalities: tuple[int, ...] = (2_500, 250_000, 250_000_000)
     probabilities: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.09)
@@ -40,6 +41,7 @@ class Sizes:
 
 QUICK = Sizes(
     subscriptions=10_000,
+    sweep=10_000,
     smaller=5_000,
     events=50,
     sizes=(2_000, 10_000),

@@ -1,6 +1,6 @@
 """Subscription covering, measured: `python -m benchmarks.covering`.
 
-The experiments, Subscription covering, §V, and the targets for speed.
+The experiments of the covering paper, §V, and the targets for speed.
 """
 
 import sys

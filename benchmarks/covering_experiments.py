@@ -1,4 +1,4 @@
-"""The experiments, Subscription covering, §V, as tables and plots."""
+"""The experiments of the covering paper, §V, as tables and plots."""
 
 from benchmarks.covering_lab import INDEXES, KD, SCAN, Z_ORDER, Lab
 from benchmarks.report import Plot, Section, Table

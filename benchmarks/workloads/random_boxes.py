@@ -1,4 +1,4 @@
-"""The workload, Subscription covering, §V.A.
+"""The workload of the covering paper, §V.A.
 
 A box is a random segment in each attribute: its two ends are drawn evenly.  A command unsubscribes
 a random live subscription with probability `unsubscribes`, and else subscribes a new one.  Ends

@@ -9,6 +9,7 @@ from indexes.boolean.be_tree import BETree
 from indexes.boolean.buckets import Buckets
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.explanation import Explanation, Term
+from indexes.boolean.hulls import Hulls, hulls_of_arrays, hulls_of_expressions
 from indexes.boolean.k_index import KIndex
 from indexes.boolean.matcher import BooleanMatcher, ExpressionArrays
 from indexes.boolean.predicates import Predicate
@@ -24,9 +25,12 @@ __all__ = [
     "EncodedEvents",
     "Explanation",
     "ExpressionArrays",
+    "Hulls",
     "KIndex",
     "Predicate",
     "Scan",
     "Term",
+    "hulls_of_arrays",
+    "hulls_of_expressions",
     "warm_up",
 ]

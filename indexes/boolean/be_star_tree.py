@@ -1,31 +1,40 @@
 """`BEStarTree`: weighted Boolean expressions in a tree that adapts to them (Sadoghi and Jacobsen).
 
 See `tree_layout` for the arrays, `tree_settle` and `tree_insert` for growth, `tree_search` for
-matching.  Bounds inside the tree are codes that were learnt from the subscriptions; after the
-fourfold has been inserted they are learnt again, and the tree is built anew.
+matching, `tree_feedback` for what the tree learns from events.
+
+Bounds inside the tree are codes that were learnt from the subscriptions.  After the fourfold has
+been inserted they are learnt again: a small tree is built anew at once; beside a large one another
+grows, by a few rows with every insertion, until it has them all and takes its place.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from indexes import validation
-from indexes.boolean.codes import Codes, learn_codes, no_codes
+from indexes.boolean.codes import MOST_BOUNDS, Codes, extended, learn_codes, no_codes, with_lines
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.index import BooleanIndex
-from indexes.boolean.rows import NIL, grown
+from indexes.boolean.predicates import as_number
+from indexes.boolean.rows import grown
+from indexes.boolean.tree_body import TreeBody
 from indexes.boolean.tree_check import check_tree
 from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE
-from indexes.boolean.tree_delete import count_columns, delete_rows
-from indexes.boolean.tree_insert import insert_rows
-from indexes.boolean.tree_layout import LONGEST, USED_C, USED_D, USED_E, USED_M, USED_P, new_tree
-from indexes.boolean.tree_members import renumber_members, rows_in_order
+from indexes.boolean.tree_delete import count_columns
+from indexes.boolean.tree_feedback import WINDOW, Demand, rows_to_move
+from indexes.boolean.tree_layout import Tree
+from indexes.boolean.tree_leaves import PRUNED, READ
+from indexes.boolean.tree_local import Options
 from indexes.boolean.tree_search import collect, rank
-from indexes.boolean.tree_settle import PARTITION, Options, localise, settle
 from indexes.hits import HitTable
 
 __all__ = ["BEStarTree"]
 
 _SPLITS = {"exhaustive": EXHAUSTIVE, "approximate": APPROXIMATE}
 _RELEARN = 4  # times as many rows as the codes were learnt from
+_AT_ONCE = 20_000  # rows that are settled anew within one insertion
+_STEP = 4  # rows that move to the next tree with each inserted one
 
 
 class BEStarTree(BooleanIndex):
@@ -34,7 +43,8 @@ class BEStarTree(BooleanIndex):
     `leaf_capacity` is the paper's A, `alpha` the least part of a bucket's members on either side
     of a split, `beta` the growth of a bucket before a new one is put above it, `split` one of
     "exhaustive" and "approximate", `partition` the members below a c-node for which a p-node is
-    made.  Answers do not depend on them.
+    made, `domains` the least and the greatest number to be expected of attributes.  Answers do
+    not depend on them.
 
     >>> from indexes.boolean import Predicate
     >>> jobs = BEStarTree()
@@ -52,6 +62,7 @@ class BEStarTree(BooleanIndex):
         beta: float = 4.0,
         split: str = "exhaustive",
         partition: int = 16,
+        domains: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         super().__init__()
         if split not in _SPLITS:
@@ -69,145 +80,150 @@ class BEStarTree(BooleanIndex):
             by_size=False,
             prune=True,
         )
+        self._domains = _as_domains(domains or {})
+        self.relearnt = 0  # how often codes were learnt again for a tree that had grown
+        self.reinserted = 0  # rows that feedback has moved
         self._clear_structure()
 
     def _clear_structure(self) -> None:
-        self._tree = new_tree(1, 0, 0, 0, 0)
-        self._codes = no_codes()
-        self._learnt = 0  # rows that the codes were learnt from
+        self._body = TreeBody(self._options, no_codes(), 0)
+        self._coming: TreeBody | None = None
+        self._waiting = np.zeros(0, np.int32)  # rows that the coming tree still lacks
         self._popularity = np.zeros(0, np.int64)  # predicates of each column
+        self._demand = Demand()
+
+    @property
+    def leaves_read(self) -> int:
+        """How many l-nodes all queries so far have read."""
+        return int(self._counted[READ])
+
+    @property
+    def leaves_pruned(self) -> int:
+        """How many l-nodes that an event reached were left out, for their bounds were too low."""
+        return int(self._counted[PRUNED])
+
+    @property
+    def _tree(self) -> Tree:
+        return self._body.tree
 
     def _place(self, rows: np.ndarray) -> None:
-        columns = len(self._vocabulary)
-        self._popularity = grown(self._popularity, columns)
+        self._popularity = grown(self._popularity, len(self._vocabulary))
         count_columns(self._store.rows, rows, self._popularity, 1)
         # Building anew is so much quicker that it pays from half as many rows again.
-        new_names = len(self._codes.starts) - 1 < columns
-        if 2 * len(rows) >= len(self._store) or len(self._store) >= _RELEARN * self._learnt + 64:
+        outgrown = len(self._store) >= _RELEARN * self._body.learnt + 64
+        if 2 * len(rows) >= len(self._store) or (outgrown and len(self._store) <= _AT_ONCE):
+            self.relearnt += 2 * len(rows) < len(self._store)
             self._rebuild()
             return
-        if new_names or self._store.capacity > len(self._tree.where):
-            self._widen()
-        done = 0
-        while done < len(rows):
-            done = insert_rows(
-                self._tree, self._store.rows, self._codes, self._popularity, len(self._store),
-                rows, done, self._options,
-            )  # fmt: skip
-            if done < len(rows):
-                self._grow()
+        if outgrown and self._coming is None:
+            self._begin_next()
+        for body in self._bodies:
+            if len(self._vocabulary) >= len(body.codes.starts):
+                body.codes = extended(body.codes, len(self._vocabulary), self._lines())
+            body.insert(self._store, self._weighed(), rows)
+        if self._coming is not None:
+            self._move_on(_STEP * len(rows) + 64)
+        elif self._demand.events >= WINDOW and self._options.prune:
+            self._reinsert(2 * len(rows) + 64)
 
     def _remove(self, rows: np.ndarray) -> None:
         count_columns(self._store.rows, rows, self._popularity, -1)
-        if self._tree.state[USED_M] + 2 * self._options.capacity + 64 > len(self._tree.m_low):
-            self._grow()  # merging needs some room
-        delete_rows(self._tree, self._store.rows, self._codes, rows, self._options)
+        for body in self._bodies:
+            body.remove(self._store, rows[body.has(rows)])
 
     def _rank(self, events: EncodedEvents, table: HitTable) -> None:
         columns = len(self._vocabulary)
         rank(
-            self._tree, self._store.rows, self._codes, events, columns, self._options.prune, table,
-            self._counted,
+            self._tree, self._store.rows, self._body.codes, events, columns, self._options.prune,
+            table, self._counted,
         )  # fmt: skip
+        self._demand.meet(events, columns)
 
     def _collect(
         self, events: EncodedEvents, first: int, starts: np.ndarray, ids: np.ndarray
     ) -> int:
         columns = len(self._vocabulary)
         return collect(
-            self._tree, self._store.rows, self._codes, events, columns, first, starts, ids,
+            self._tree, self._store.rows, self._body.codes, events, columns, first, starts, ids,
             self._counted,
         )  # fmt: skip
 
     @property
     def _structure_nbytes(self) -> int:
-        return sum(a.nbytes for a in (*self._tree, *self._codes, self._popularity))
+        others = self._popularity.nbytes + self._waiting.nbytes + self._demand.nbytes
+        return sum(body.nbytes for body in self._bodies) + others
 
     def _check_structure(self) -> None:
-        check_tree(self._tree, self._store.rows, self._codes, self._store.live(), self._options)
-        batch = self._store.export(self._store.live())
+        live, rows = self._store.live(), self._store.rows
+        check_tree(self._tree, rows, self._body.codes, live, self._options)
+        if self._coming is not None:
+            moved = live[self._coming.has(live)]
+            check_tree(self._coming.tree, rows, self._coming.codes, moved, self._options)
+            assert set(live.tolist()) == {*moved.tolist(), *live[~self._coming.has(live)].tolist()}
+            assert np.isin(live[~self._coming.has(live)], self._waiting).all()
+        batch = self._store.export(live)
         counts = np.bincount(batch.columns, minlength=len(self._popularity))
         assert (self._popularity == counts).all()
 
+    @property
+    def _bodies(self) -> list[TreeBody]:
+        return [self._body] if self._coming is None else [self._body, self._coming]
+
+    def _weighed(self) -> np.ndarray:
+        """How many subscriptions have each column, weighed by how many events do."""
+        return self._popularity * self._demand.shares(len(self._popularity))
+
     def _rebuild(self) -> None:
         """Learn codes from all rows and settle them at once (BE*-B)."""
-        live, columns = self._store.live(), len(self._vocabulary)
-        self._codes = self._learn(live, columns)
-        self._learnt = len(live)
-        local = localise(
-            self._store.rows, self._codes, self._popularity, len(live), live, self._options.by_size
-        )
-        spare = 1
-        while True:
-            n = len(live)
-            nodes = spare * (n // 8 + 64)
-            tree = new_tree(nodes, nodes, 4 * nodes, 4 * nodes, 2 * n + 8 * nodes)
-            self._tree = tree._replace(
-                where=np.full(self._store.capacity, NIL, np.int32),
-                at_root=np.full(columns, NIL, np.int32),
-            )
-            made = settle(
-                self._tree, self._store.rows, self._codes, local, 0, PARTITION, self._options
-            )
-            if len(made):
-                break
-            spare *= 4
-        self._resize(0)
-        self._follow_tree()
-
-    def _learn(self, live: np.ndarray, columns: int) -> Codes:
-        return learn_codes(self._store, live, columns)
-
-    def _follow_tree(self) -> None:
-        """Lay rows out as l-nodes have them, so that reading an l-node's rows is one sweep."""
-        t = self._tree
-        order = rows_in_order(t, len(self._store))
-        new = self._store.renumber(order)
-        where = np.full_like(t.where, NIL)
-        where[new[order]] = t.where[order]
-        self._tree = t._replace(where=where)
-        renumber_members(self._tree, new)
+        live = self._store.live()
+        self._coming, self._waiting = None, np.zeros(0, np.int32)
+        self._body = TreeBody(self._options, self._learn(live, len(self._vocabulary)), len(live))
+        self._body.build(self._store, self._weighed(), live)
+        new = self._body.lay_out(self._store)
         self._alternatives = {id: new[rows].tolist() for id, rows in self._alternatives.items()}
 
-    def _widen(self) -> None:
-        """Follow new rows and columns."""
-        t = self._tree
-        where = np.full(self._store.capacity, NIL, np.int32)
-        at_root = np.full(len(self._vocabulary), NIL, np.int32)
-        where[: len(t.where)], at_root[: len(t.at_root)] = t.where, t.at_root
-        self._tree = t._replace(where=where, at_root=at_root)
+    def _learn(self, live: np.ndarray, columns: int) -> Codes:
+        return with_lines(learn_codes(self._store, live, columns), self._lines())
 
-    def _grow(self) -> None:
-        most = int(self._tree.c[:, 2].max(initial=0))
-        longest = int(self._tree.state[LONGEST])
-        self._resize(8 * (most + self._options.capacity) + longest + 128)
-
-    def _resize(self, spare: int) -> None:
-        """Give every kind of run and node room for so many more, and for an eighth."""
-        t = self._tree
-
-        def room(used: int, times: int) -> int:
-            count = int(t.state[used])
-            return count + times * spare + (count // 8 if spare else 0)
-
-        sizes = {
-            name: room(used, times)
-            for names, used, times in (
-                (("c", "own", "total", "best", "top", "oldest", "sums", "floors"), USED_C, 1),
-                (("p", "p_top"), USED_P, 1),
-                (("m_low", "m_high", "m_sum", "m_record"), USED_M, 8),
-                (("e_word", "e_node", "e_top"), USED_E, 16),
-                (("d_column", "d_node"), USED_D, 16),
-            )
-            for name in names
+    def _lines(self) -> dict[int, np.ndarray]:
+        """For columns with a known domain, what parts it evenly."""
+        columns = self._vocabulary.numbers
+        return {
+            columns[name]: np.linspace(*ends, MOST_BOUNDS)
+            for name, ends in self._domains.items()
+            if name in columns
         }
-        self._tree = t._replace(
-            **{name: _resized(getattr(t, name), n) for name, n in sizes.items()}
-        )
+
+    def _begin_next(self) -> None:
+        live = self._store.live()
+        self._coming = TreeBody(self._options, self._learn(live, len(self._vocabulary)), len(live))
+        self._waiting = live
+        self.relearnt += 1
+
+    def _move_on(self, most: int) -> None:
+        """Insert some of the rows that wait into the coming tree; with the last it takes over."""
+        assert self._coming is not None
+        rows, self._waiting = self._waiting[:most], self._waiting[most:]
+        rows = rows[self._body.has(rows) & ~self._coming.has(rows)]
+        self._coming.insert(self._store, self._weighed(), rows)
+        if not len(self._waiting):
+            self._body, self._coming = self._coming, None
+
+    def _reinsert(self, most: int) -> None:
+        """Settle rows anew whose l-nodes have met too many false candidates (§V-B)."""
+        rows = rows_to_move(self._tree, self._demand.events, most)
+        self._demand.close_window()
+        self._body.remove(self._store, rows)
+        self._body.insert(self._store, self._weighed(), rows)
+        self._tree.lost[:] = 0
+        self.reinserted += len(rows)
 
 
-def _resized(array: np.ndarray, size: int) -> np.ndarray:
-    copy = np.zeros((size, *array.shape[1:]), array.dtype)
-    kept = min(size, len(array))
-    copy[:kept] = array[:kept]
-    return copy
+def _as_domains(given: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    domains = {}
+    for name, ends in given.items():
+        low, high = (as_number(end, f"domains[{name!r}]") for end in ends)
+        if not low < high:
+            raise ValueError(f"domains[{name!r}]: got {ends!r} when low < high was expected")
+        domains[name] = low, high
+    return domains

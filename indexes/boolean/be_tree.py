@@ -21,6 +21,7 @@ class BETree(BEStarTree):
         self._options = self._options._replace(
             split=RIGID, beta=np.inf, group=1, by_size=True, prune=False
         )
+        self._clear_structure()
 
     def _learn(self, live: np.ndarray, columns: int) -> Codes:
         """Cells of equal extent between the least and the greatest end of each column."""

@@ -6,6 +6,7 @@ becomes an interval of codes: an event that satisfies it is never outside.  0 me
 lacks the column, 255 that an interval has no upper end.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,9 @@ from numba import njit
 
 from indexes.boolean.batches import BETWEEN
 from indexes.boolean.evaluation import interval_of
-from indexes.boolean.rows import COLUMN_MASK, KIND_SHIFT, RowStore, bare, hot, place_of
+from indexes.boolean.kernels import bare, hot
+from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
+from indexes.boolean.rows import RowStore
 
 MOST_BOUNDS = 253
 NO_END = 255
@@ -49,6 +52,31 @@ def learn_codes(store: RowStore, live: np.ndarray, columns: int) -> Codes:
         starts[column + 1] = len(distinct)
     return Codes(
         np.cumsum(starts, dtype=np.int32), np.concatenate(bounds) if bounds else np.zeros(0)
+    )
+
+
+def extended(codes: Codes, columns: int, lines: Mapping[int, np.ndarray]) -> Codes:
+    """Codes for so many columns; a new one is parted by its `lines`, or not at all."""
+    known = len(codes.starts) - 1
+    sizes = [len(lines.get(column, ())) for column in range(known, columns)]
+    starts = np.concatenate((codes.starts, codes.starts[-1] + np.cumsum(sizes)))
+    new = [lines[column] for column in range(known, columns) if column in lines]
+    return Codes(starts.astype(np.int32), np.concatenate((codes.bounds, *new)))
+
+
+def with_lines(codes: Codes, lines: Mapping[int, np.ndarray]) -> Codes:
+    """Where subscriptions name few ends, the lines of a known domain part it as well."""
+    starts, bounds = np.zeros_like(codes.starts), []
+    for column in range(len(starts) - 1):
+        own = codes.bounds[codes.starts[column] : codes.starts[column + 1]]
+        spare = MOST_BOUNDS - len(own)
+        if column in lines and spare:
+            given = lines[column]
+            own = np.union1d(own, given[:: -(-len(given) // spare)])
+        starts[column + 1] = len(own)
+        bounds.append(own)
+    return Codes(
+        np.cumsum(starts, dtype=np.int32), np.concatenate(bounds) if bounds else codes.bounds
     )
 
 

@@ -4,15 +4,9 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.batches import BETWEEN, EQ, GE, GT, IN, LE, LT, NE
-from indexes.boolean.rows import (
-    COLUMN_MASK,
-    KIND_SHIFT,
-    PLACE_MASK,
-    PLACE_SHIFT,
-    bare,
-    hot,
-    place_of,
-)
+from indexes.boolean.kernels import bare, hot
+from indexes.boolean.narrow import NARROW, unpacked
+from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, PLACE_MASK, PLACE_SHIFT, place_of
 
 
 @hot
@@ -33,6 +27,9 @@ def holds(kind, operands, o, lists, value):
     wanted = operands[o]
     if kind == EQ:
         return value == wanted
+    if kind == NARROW:
+        low, high = unpacked(wanted)
+        return low <= value and value <= high
     if kind == BETWEEN:
         return wanted <= value and value <= operands[o + 1]
     if kind == LT:
@@ -61,6 +58,8 @@ def interval_of(kind, operands, o, lists):
     wanted = operands[o]
     if kind == EQ:
         return wanted, wanted
+    if kind == NARROW:
+        return unpacked(wanted)
     if kind == BETWEEN:
         return wanted, operands[o + 1]
     if kind in (LT, LE):

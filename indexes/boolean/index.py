@@ -1,7 +1,6 @@
 """What all indexes of Boolean expressions share: verbs, names, rows and ids.
 
-A subclass says how rows are found: `_place` and `_remove` follow the rows that come and go,
-`_rank` and `_collect` answer a batch of encoded events.
+A subclass says how rows are found: see `structure`.
 """
 
 import itertools
@@ -19,6 +18,7 @@ from indexes.boolean.events import EncodedEvents, Event, encode_events
 from indexes.boolean.explanation import Explanation, explain_conjunctions
 from indexes.boolean.predicates import Predicate, as_conjunction
 from indexes.boolean.rows import RowStore
+from indexes.boolean.structure import Structure
 from indexes.boolean.vocabulary import Vocabulary
 from indexes.hits import Hit, HitTable, empty_table, hits_of
 from indexes.id_map import ABSENT
@@ -27,46 +27,14 @@ Conjunction = Sequence[Predicate]
 Events = Sequence[Event] | EncodedEvents
 
 
-class BooleanIndex:
+class BooleanIndex(Structure):
     """Conjunctions of predicates by id; an id may have alternatives, of which the best counts."""
 
     def __init__(self) -> None:
         self._vocabulary = Vocabulary()
         self._store = RowStore()
         self._alternatives: dict[int, list[int]] = {}  # id -> its rows, where there are several
-        self._counted = np.zeros(2, np.int64)
-
-    # What a subclass has to say.
-
-    def _place(self, rows: np.ndarray) -> None:
-        """Index new rows."""
-        raise NotImplementedError
-
-    def _remove(self, rows: np.ndarray) -> None:
-        """Forget rows, which are still in the store."""
-        raise NotImplementedError
-
-    def _rank(self, events: EncodedEvents, table: HitTable) -> None:
-        """Fill the table with the best hits of each event."""
-        raise NotImplementedError
-
-    def _collect(
-        self, events: EncodedEvents, first: int, starts: np.ndarray, ids: np.ndarray
-    ) -> int:
-        """Write the ids that match each event from `first` on; return the event that lacked room.
-
-        starts[i + 1] is where the ids of event i end, ascending and each once.
-        """
-        raise NotImplementedError
-
-    def _check_structure(self) -> None:
-        raise NotImplementedError
-
-    @property
-    def _structure_nbytes(self) -> int:
-        raise NotImplementedError
-
-    # The verbs.
+        self._counted = np.zeros(4, np.int64)
 
     def __len__(self) -> int:
         spare = sum(len(rows) - 1 for rows in self._alternatives.values())
@@ -248,9 +216,6 @@ class BooleanIndex:
         self._alternatives = {}
         self._clear_structure()
         self.insert_arrays(arrays)
-
-    def _clear_structure(self) -> None:
-        raise NotImplementedError
 
     def _matches(self, events: EncodedEvents) -> tuple[np.ndarray, np.ndarray]:
         starts = np.zeros(len(events.starts), np.int64)

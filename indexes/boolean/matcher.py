@@ -34,6 +34,10 @@ class Term(Protocol):
     def weight(self) -> float: ...
 
 
+Expressions = Sequence[Sequence[Sequence[Term]]] | np.ndarray
+"""Of each expression its alternatives, of each of them the terms; or an array of such objects."""
+
+
 class NamedEvents(Protocol):
     """Event i has the entries starts[i] to starts[i + 1]; names and strings travel with them."""
 
@@ -69,6 +73,10 @@ class ExpressionArrays(NamedTuple):
     seconds: np.ndarray  # f8[predicates]
     lists: np.ndarray  # f8[values]
 
+    @property
+    def batch(self) -> Batch:
+        return Batch(*self[7:])
+
 
 class BooleanMatcher:
     """It keeps itself in order while it changes, so it has no base.
@@ -95,15 +103,13 @@ class BooleanMatcher:
         _, strings = self._tree._vocabulary.size
         return strings > 4 * self._strings_at_first + _FEW_STRINGS
 
-    def insert_many(self, ids: np.ndarray, expressions: Sequence[Sequence[Sequence[Term]]]) -> None:
+    def insert_many(self, ids: np.ndarray, expressions: Expressions) -> None:
         """Add new ids, each with its alternatives."""
         new = self._tree._require_new(ids)
-        conjunctions = [conjunction for expression in expressions for conjunction in expression]
-        starts = np.cumsum([0, *(len(expression) for expression in expressions)])
-        starting = np.zeros(len(conjunctions), np.bool_)
-        starting[starts[:-1]] = True
-        batch = compile_terms(conjunctions, self._tree._vocabulary)
-        self._tree._insert_batch(np.repeat(new, np.diff(starts)), batch, starting)
+        batch, alternatives = compile_expressions(expressions, self._tree._vocabulary)
+        starting = np.zeros(len(batch.counts), np.bool_)
+        starting[np.cumsum(alternatives) - alternatives] = True
+        self._tree._insert_batch(np.repeat(new, alternatives), batch, starting)
 
     def delete_many(self, ids: np.ndarray) -> None:
         self._tree.delete_many(ids)
@@ -140,8 +146,8 @@ class BooleanMatcher:
 
     @classmethod
     def from_arrays(cls, arrays: ExpressionArrays) -> Self:
-        names = _unpacked(arrays.name_lengths, arrays.name_bytes)
-        strings = _unpacked(arrays.string_lengths, arrays.string_bytes)
+        names = unpacked_texts(arrays.name_lengths, arrays.name_bytes)
+        strings = unpacked_texts(arrays.string_lengths, arrays.string_bytes)
         matcher = cls()
         matcher._tree.insert_arrays(BooleanArrays(names, arrays.texts, strings, *arrays[5:]))
         matcher._strings_at_first = len(strings)
@@ -154,7 +160,7 @@ def _packed(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
     return lengths, np.frombuffer(b"".join(encoded), np.uint8)
 
 
-def _unpacked(lengths: np.ndarray, data: np.ndarray) -> np.ndarray:
+def unpacked_texts(lengths: np.ndarray, data: np.ndarray) -> np.ndarray:
     """Text by text, because an array of numpy's own strings has the width of the longest."""
     texts = np.empty(len(lengths), object)
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
@@ -165,8 +171,19 @@ def _unpacked(lengths: np.ndarray, data: np.ndarray) -> np.ndarray:
     return texts
 
 
-def compile_terms(conjunctions: Sequence[Sequence[Term]], vocabulary: Vocabulary) -> Batch:
-    """Terms as columns; what they name is added to the vocabulary."""
+def compile_expressions(
+    expressions: Expressions, vocabulary: Vocabulary
+) -> tuple[Batch, np.ndarray]:
+    """All alternatives as columns, and how many each expression has.
+
+    What they name is added to the vocabulary.
+    """
+    conjunctions = [conjunction for expression in expressions for conjunction in expression]
+    alternatives = np.array([len(expression) for expression in expressions], np.int64)
+    return _compile(conjunctions, vocabulary), alternatives
+
+
+def _compile(conjunctions: Sequence[Sequence[Term]], vocabulary: Vocabulary) -> Batch:
     columns: list[int] = []
     kinds: list[int] = []
     weights: list[float] = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from indexes.boolean.rows import hot, inner
+from indexes.boolean.kernels import hot, inner
 
 
 @hot

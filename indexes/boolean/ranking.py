@@ -1,6 +1,6 @@
 """The k best hits so far, in a row of a `HitTable`: a heap with the worst first, then sorted."""
 
-from indexes.boolean.rows import bare, hot
+from indexes.boolean.kernels import bare, hot
 
 
 @hot

@@ -1,59 +1,29 @@
-"""Rows: one conjunction each, with all that evaluating it exactly needs in one place.
-
-Layout: a row is a run of 8-byte words.  Its first half word has the number of predicates and
-whether further rows have the same id; then come half words, one a predicate in the order in which
-they are evaluated, that pack operator, place in the given order and column; then the weights; then
-the operands, two for `between` and one for any other operator.  `meta` and `reals` are views of
-the same words.  The operand of `in` and `not in` is a position in `lists`: a length, then that
-many ascending values.
-
-A released row has id -2 - the next free row; its run is lost until `compact`.  Several rows may
-have the same id (alternatives); the table of ids knows the first.
-"""
-
-from typing import NamedTuple
+"""`RowStore`: the rows of an index: appended, released, laid out anew (see `row_words`)."""
 
 import numpy as np
-from numba import njit
 
-from indexes.boolean.batches import BETWEEN, IN, NOT_IN, Batch
-from indexes.id_map import check_slots, empty_slots, find_many, link, link_many
-from indexes.id_map import unlink as unlink_id
-
-NIL = -1
-KIND_SHIFT, PLACE_SHIFT = 28, 18
-COLUMN_MASK, PLACE_MASK = (1 << 18) - 1, (1 << 10) - 1
-FREE, USED, LIVE, WORDS, LISTS, DEAD = range(6)  # fields of `state`
-
-# A kernel that only kernels call needs no way in from Python, which takes long to compile.
-inner = njit(  # type: ignore[call-overload]
-    cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
+from indexes.boolean.batches import IN, NOT_IN, Batch
+from indexes.boolean.kernels import NIL
+from indexes.boolean.narrow import count_wide
+from indexes.boolean.row_words import (
+    ALONE,
+    ALTERNATIVE,
+    DEAD,
+    FREE,
+    LISTS,
+    LIVE,
+    MOST_ROWS,
+    SHARED_SHIFT,
+    SIZE_MASK,
+    USED,
+    WORDS,
+    Rows,
+    append_rows,
+    export_rows,
+    release_rows,
+    rewrite_rows,
 )
-
-
-# A kernel that makes no array need not count references to those it is given, which takes longer
-# than most of the work.
-bare = njit(  # type: ignore[call-overload]
-    cache=True, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
-# On a hot path even handing over the arrays takes too long: these become part of the caller.
-hot = njit(  # type: ignore[call-overload]
-    cache=True, _nrt=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
-
-
-SIZE_MASK, SHARED_SHIFT = (1 << 16) - 1, 16
-MOST_ROWS = 1 << 28
-ALONE, FIRST, ALTERNATIVE = 0, 1, 2  # how a row shares its id
-
-
-class Rows(NamedTuple):
-    ids: np.ndarray  # i8[rows]
-    start: np.ndarray  # i4[rows]  the first word
-    meta: np.ndarray  # u4[2 * words]
-    reals: np.ndarray  # f8[words]
-    lists: np.ndarray  # f8[...]
-    state: np.ndarray  # i8[6]
+from indexes.id_map import check_slots, empty_slots, find_many, link_many
 
 
 def _empty() -> Rows:
@@ -75,6 +45,14 @@ class RowStore:
 
     def __len__(self) -> int:
         return int(self.rows.state[LIVE])
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "RowStore":
+        """A copy whose metas and reals are, again, views of the same words."""
+        copy = RowStore()
+        copied = Rows(*(array.copy() for array in self.rows))
+        copy.rows = copied._replace(meta=copied.reals.view(np.uint32))
+        copy._slots = self._slots.copy()
+        return copy
 
     @property
     def nbytes(self) -> int:
@@ -105,12 +83,12 @@ class RowStore:
             raise ValueError(f"got {len(self) + len(ids)} rows when at most {MOST_ROWS} fit")
         self._reserve(len(ids), *_needed(batch))
         rows = np.empty(len(ids), np.int32)
-        _append(self.rows, self._slots, ids, starting, batch, rows)
+        append_rows(self.rows, self._slots, ids, starting, batch, rows)
         return rows
 
     def release(self, rows: np.ndarray) -> None:
         """Forget rows; whoever asks releases all rows of an id."""
-        _release(self.rows, self._slots, rows)
+        release_rows(self.rows, self._slots, rows)
         state = self.rows.state
         if state[DEAD] > 4096 and 2 * state[DEAD] > state[WORDS]:
             self.compact()
@@ -124,7 +102,7 @@ class RowStore:
         self.rows = old._replace(meta=reals.view(np.uint32), reals=reals, lists=np.zeros(lists))
         for field in (WORDS, LISTS, DEAD):
             self.rows.state[field] = 0
-        _rewrite(self.rows, live, shared, batch)
+        rewrite_rows(self.rows, live, shared, batch)
 
     def renumber(self, rows: np.ndarray) -> np.ndarray:
         """Lay all live rows out in the order given, numbered from 0; return old number -> new.
@@ -145,7 +123,7 @@ class RowStore:
             state=np.array([NIL, len(rows), len(rows), 0, 0, 0]),
         )
         numbers = np.arange(len(rows), dtype=np.int32)
-        _rewrite(self.rows, numbers, shared, batch)
+        rewrite_rows(self.rows, numbers, shared, batch)
         self._slots = empty_slots(len(self._slots) * 4 // 5)
         link_many(self._slots, self.rows.ids, numbers[shared != ALTERNATIVE])
         return new
@@ -157,7 +135,7 @@ class RowStore:
         columns, kinds = np.empty(total, np.int32), np.empty(total, np.uint8)
         weights, firsts, seconds = np.empty(total), np.empty(total), np.zeros(total)
         lists = np.empty(most)
-        used = _export(self.rows, rows, columns, kinds, weights, firsts, seconds, lists)
+        used = export_rows(self.rows, rows, columns, kinds, weights, firsts, seconds, lists)
         return Batch(counts, columns, kinds, weights, firsts, seconds, lists[:used].copy())
 
     def check(self, rows_of: dict[int, list[int]]) -> None:
@@ -205,7 +183,7 @@ class RowStore:
 
 def _needed(batch: Batch) -> tuple[int, int]:
     """Words, and places in `lists`, that a batch takes."""
-    wide = int((batch.kinds == BETWEEN).sum())
+    wide = count_wide(batch)
     listed = int(((batch.kinds == IN) | (batch.kinds == NOT_IN)).sum())
     words = int((batch.counts // 2 + 1).sum()) + 2 * len(batch.kinds) + wide
     return words, len(batch.lists) + listed
@@ -219,114 +197,3 @@ def grown(array: np.ndarray, needed: int) -> np.ndarray:
     copy = np.zeros(size, array.dtype)
     copy[: len(array)] = array
     return copy
-
-
-@hot
-def place_of(r, row):
-    """The number of predicates, and where their metas, weights and operands begin."""
-    start = np.int64(r.start[row])
-    size = np.int64(r.meta[2 * start] & SIZE_MASK)
-    weight = start + size // 2 + 1
-    return size, 2 * start + 1, weight, weight + size
-
-
-@bare
-def _write(r, row, shared, b, start, count):
-    """Write one conjunction of a batch at the end of the words, sorted by operator."""
-    word, at_list = r.state[WORDS], r.state[LISTS]
-    r.start[row] = word
-    r.meta[2 * word] = count | (shared << SHARED_SHIFT)
-    _, p, w, o = place_of(r, row)
-    for kind in range(9):
-        for i in range(start, start + count):
-            if b.kinds[i] != kind:
-                continue
-            r.meta[p] = (kind << KIND_SHIFT) | ((i - start) << PLACE_SHIFT) | np.int64(b.columns[i])
-            r.reals[w] = b.weights[i]
-            r.reals[o] = b.firsts[i]
-            p, w, o = p + 1, w + 1, o + 1
-            if kind == BETWEEN:
-                r.reals[o] = b.seconds[i]
-                o += 1
-            elif kind in (IN, NOT_IN):
-                r.reals[o - 1] = at_list
-                size, source = int(b.seconds[i]), int(b.firsts[i])
-                r.lists[at_list] = size
-                for j in range(size):
-                    r.lists[at_list + 1 + j] = b.lists[source + j]
-                at_list += 1 + size
-    r.state[WORDS], r.state[LISTS] = o, at_list
-
-
-@njit(cache=True)
-def _append(r, slots, ids, starting, b, rows):
-    start = 0
-    for i in range(len(ids)):
-        row = r.state[FREE]
-        if row != NIL:
-            r.state[FREE] = -2 - r.ids[row]
-        else:
-            row = r.state[USED]
-            r.state[USED] += 1
-        r.ids[row] = ids[i]
-        shared = ALTERNATIVE
-        if starting[i]:
-            link(slots, r.ids, row)
-            shared = FIRST if i + 1 < len(ids) and not starting[i + 1] else ALONE
-        _write(r, row, shared, b, start, b.counts[i])
-        start += b.counts[i]
-        rows[i] = row
-    r.state[LIVE] += len(ids)
-
-
-@njit(cache=True)
-def _rewrite(r, rows, shared, b):
-    start = 0
-    for i in range(len(rows)):
-        _write(r, rows[i], np.int64(shared[i]), b, start, b.counts[i])
-        start += b.counts[i]
-
-
-@njit(cache=True)
-def _release(r, slots, rows):
-    for i in range(len(rows)):
-        row = rows[i]
-        if r.meta[2 * np.int64(r.start[row])] >> SHARED_SHIFT != ALTERNATIVE:
-            unlink_id(slots, r.ids, r.ids[row])
-        size, p, _, o = place_of(r, row)
-        for i in range(size):
-            o += 2 if r.meta[p + i] >> KIND_SHIFT == BETWEEN else 1
-        r.state[DEAD] += o - r.start[row]
-        r.ids[row] = -2 - r.state[FREE]
-        r.state[FREE] = row
-    r.state[LIVE] -= len(rows)
-
-
-@njit(cache=True)
-def _export(r, rows, columns, kinds, weights, firsts, seconds, lists):
-    start, used = 0, 0
-    for i in range(len(rows)):
-        size, p, w, o = place_of(r, rows[i])
-        for j in range(size):
-            meta = r.meta[p + j]
-            at = start + ((meta >> PLACE_SHIFT) & PLACE_MASK)
-            kind = meta >> KIND_SHIFT
-            columns[at], kinds[at] = meta & COLUMN_MASK, kind
-            weights[at], firsts[at] = r.reals[w + j], r.reals[o]
-            o += 1
-            if kind == BETWEEN:
-                seconds[at] = r.reals[o]
-                o += 1
-            elif kind in (IN, NOT_IN):
-                source = int(firsts[at])
-                count = int(r.lists[source])
-                firsts[at], seconds[at] = used, count
-                lists[used : used + count] = r.lists[source + 1 : source + 1 + count]
-                used += count
-        start += size
-    return used
-
-
-@hot
-def is_shared(r, row):
-    return r.meta[2 * np.int64(r.start[row])] >> SHARED_SHIFT != ALONE

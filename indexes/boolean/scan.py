@@ -15,9 +15,10 @@ from indexes.boolean.batches import BETWEEN, MOST_PREDICATES
 from indexes.boolean.evaluation import evaluate, interval_of
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.index import BooleanIndex
+from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.matching import close_event, spread, unspread
 from indexes.boolean.ranking import offer, sort_best_first
-from indexes.boolean.rows import COLUMN_MASK, KIND_SHIFT, NIL, bare, hot, is_shared, place_of
+from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, is_shared, place_of
 from indexes.hits import HitTable
 
 __all__ = ["Scan"]

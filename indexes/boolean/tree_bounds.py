@@ -2,63 +2,190 @@
 
 import numpy as np
 
-from indexes.boolean.rows import NIL, bare, hot
-from indexes.boolean.tree_layout import COLUMN, GROUPS, MANY, PARENT, PNODE, ROW_BITS
+from indexes.boolean.kernels import bare, hot
+from indexes.boolean.prefetching import prefetch
+from indexes.boolean.tree_layout import (
+    CARD_FIELDS,
+    CARD_LEVELS,
+    FLOORS,
+    GROUPS,
+    OTHERS,
+    ROW,
+    ROW_BITS,
+    SECOND,
+    SHARES,
+    THIRD,
+)
 
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
+_RANKS = 64  # that l-nodes are sorted into by their bounds
+_AHEAD = 6
 
 
 @bare
-def weigh_groups(events, i, group_most, group_order):
-    """The event's greatest weight in each group of columns, -1 if it has none; groups best first.
+def weigh_event(events, i, worth, by_worth):
+    """An event's columns, each plus 1, by their weights, the greatest first.
 
-    Returns the greatest weight of all, whether all weights are 1, and the number of groups.
+    Returns the greatest weight, whether all weights are 1, and the number of columns.
     """
     most, ones, count = 0.0, True, 0
     for at in range(events.starts[i], events.starts[i + 1]):
-        group = events.columns[at] & (GROUPS - 1)
-        if group_most[group] < 0.0:
-            group_order[count] = group
-            count += 1
-        weight = events.weights[at]
-        group_most[group] = max(group_most[group], weight)
+        column, weight = np.int64(events.columns[at]) + 1, events.weights[at]
+        worth[column] = weight
         most = max(most, weight)
         ones &= weight == 1.0
-    for i in range(1, count):
-        group, at = group_order[i], i
-        while at > 0 and group_most[group_order[at - 1]] < group_most[group]:
-            group_order[at] = group_order[at - 1]
-            at -= 1
-        group_order[at] = group
+        place = count
+        while place > 0 and worth[by_worth[place - 1]] < weight:
+            by_worth[place] = by_worth[place - 1]
+            place -= 1
+        by_worth[place] = column
+        count += 1
     return most, ones, count
 
 
 @hot
-def leaf_bound(t, node, group_most, group_order, groups, ones):
+def keep_greatest(greatest, kept, most, value):
+    """Put a value among the greatest, in order, of which there are at most so many."""
+    if kept < most:
+        kept += 1
+    elif most == 0 or value <= greatest[most - 1]:
+        return kept
+    at = kept - 1
+    while at > 0 and greatest[at - 1] < value:
+        greatest[at] = greatest[at - 1]
+        at -= 1
+    greatest[at] = value
+    return kept
+
+
+@hot
+def leaf_bound(t, node, worth, by_worth, columns, ones, greatest):
     """No member of the l-node scores more.
 
-    The greatest sum of weights is dealt out to groups of columns: first to each what all members
-    have there, then the rest to the groups that the event values most, to each as much as any
-    member has: a knapsack that may be filled with fractions.
+    The greatest sum of weights is dealt out to columns: first to each of the path what all members
+    have there, then the rest to the columns that the event values most, to each as much as any
+    member has: a knapsack filled with fractions.  Nor can more columns count than one member has.
     """
     best = np.float64(t.best[node])
-    if ones:
+    if ones or not best < np.inf:
         return best
-    rest, bound, unit = best, 0.0, best / 255.0
-    for i in range(groups):
-        group = group_order[i]
-        floor = unit * t.floors[node, group]
-        bound += floor * group_most[group]
-        rest -= floor
-    for i in range(groups):
-        if rest <= 0.0:
+    unit = np.float64(t.heaviest[node]) / 255.0
+    bound, rest = 0.0, best / unit if unit > 0.0 else 0.0
+    for level in range(CARD_LEVELS):
+        if t.paths[node, level] == 0:
             break
-        group = group_order[i]
-        share = unit * (np.float64(t.sums[node, group]) - np.float64(t.floors[node, group]))
-        share = min(share, rest)
-        bound += share * group_most[group]
-        rest -= share
-    return bound * SLACK
+        floor = np.float64(t.cards[node, FLOORS + level])
+        bound += floor * worth[t.paths[node, level]]
+        rest -= floor
+    by_count, others, kept = bound, min(np.int64(t.cards[node, OTHERS]), len(greatest)), 0
+    for i in range(columns):
+        column = by_worth[i]
+        share = np.float64(t.caps[node, (column - 1) & (GROUPS - 1)])
+        if share == 0.0:
+            continue
+        on_path = False
+        for level in range(CARD_LEVELS):
+            if t.paths[node, level] == column:
+                share, on_path = share - np.float64(t.cards[node, FLOORS + level]), True
+        value = worth[column]
+        if on_path:
+            by_count += max(share, 0.0) * value
+        else:
+            kept = keep_greatest(greatest, kept, others, share * value)
+        dealt = max(min(share, rest), 0.0)
+        bound += dealt * value
+        rest -= dealt
+    if t.cards[node, OTHERS] <= len(greatest):
+        for i in range(kept):
+            by_count += greatest[i]
+        bound = min(bound, by_count)
+    return bound * (unit * SLACK)
+
+
+@hot
+def member_bound(t, at, worth, own, beside, most):
+    """No more than this is the score of a member.
+
+    `own` is the event's weight on the c-node's own column, `beside` the greatest on the columns
+    above it, `most` the greatest of all.
+    """
+    shares = np.int64(t.m_record[at, SHARES])
+    here, first, second, third = (
+        shares & 255,
+        (shares >> 8) & 255,
+        (shares >> 16) & 255,
+        shares >> 24,
+    )
+    # Every share may be one part too great, and what is missing for that lies elsewhere.
+    rest = max(0, 259 - here - first - second - third)
+    unknown = most if t.m_record[at, ROW] >> np.uint32(ROW_BITS) else beside
+    bound = (
+        here * own
+        + first * worth[t.m_first[at] >> np.uint32(16)]
+        + second * worth[t.m_record[at, SECOND] >> np.uint32(16)]
+        + third * worth[t.m_record[at, THIRD] >> np.uint32(16)]
+        + rest * unknown
+    )
+    return bound * (np.float64(t.m_sum[at]) * (SLACK / 255.0))
+
+
+@hot
+def beside_worth(t, node, depth, worth, most):
+    """The event's greatest weight on the columns of a path but for the last one."""
+    greatest = most if depth > CARD_LEVELS else 0.0
+    for level in range(min(depth - 1, CARD_LEVELS)):
+        greatest = max(greatest, worth[t.paths[node, level]])
+    return greatest
+
+
+@hot
+def may_beat(m_sum, at, size, most, score):
+    """Whether the sum of weights of one of several members allows for a score."""
+    best = np.float32(-1.0)
+    sums = m_sum[at : at + size]
+    for i in range(size):
+        best = max(best, sums[i])
+    return not best * most < score
+
+
+@hot
+def order_leaves(t, s, leaves, columns, ones, ids, scores):
+    """Queue the l-nodes in `found` that may have a better hit, about the best first; how many."""
+    left, least, greatest = 0, scores[0], scores[0]
+    for j in range(leaves):
+        if j + _AHEAD < leaves:
+            prefetch(t.caps, GROUPS * s.found[j + _AHEAD])
+            prefetch(t.cards, CARD_FIELDS * s.found[j + _AHEAD])
+            prefetch(t.paths, CARD_LEVELS * s.found[j + _AHEAD])
+        node = s.found[j]
+        bound = leaf_bound(t, node, s.worth, s.by_worth, columns, ones, s.greatest)
+        if bound < least or (bound == least and t.oldest[node] > ids[0]):
+            continue
+        s.bounds[left], s.found[left] = bound, node
+        left += 1
+        greatest = max(greatest, bound)
+    _sort_by_rank(s, left, least, greatest)
+    return left
+
+
+@hot
+def _sort_by_rank(s, left, least, greatest):
+    """Fill `queue` with positions in `found`, by counting how many have each rank."""
+    span = greatest - least
+    scale = (_RANKS - 1) / span if 0.0 < span < np.inf else 0.0
+    s.ranked[:] = 0
+    for j in range(left):
+        rank = 0
+        if s.bounds[j] < greatest:
+            rank = _RANKS - 1 - int((s.bounds[j] - least) * scale)
+        s.queue[j] = rank
+        s.ranked[rank + 1] += 1
+    for rank in range(1, _RANKS):
+        s.ranked[rank] += s.ranked[rank - 1]
+    for j in range(left):
+        rank = s.queue[j]
+        s.places[s.ranked[rank]] = j
+        s.ranked[rank] += 1
 
 
 @bare
@@ -89,62 +216,3 @@ def drop_best(keys, items, size):
     items[0], items[size] = items[size], items[0]
     sift_down(keys, items, size, 0)
     return size
-
-
-@hot
-def may_beat(m_sum, at, size, most, score):
-    """Whether the sum of weights of one of up to `_CHUNK` members allows for a score."""
-    best = np.float32(-1.0)
-    sums = m_sum[at : at + size]
-    for i in range(size):
-        best = max(best, sums[i])
-    return not best * most < score
-
-
-@hot
-def path_worth(t, node, worth):
-    """At most what the columns on a c-node's path add to a score, in parts (1/255) of `best`."""
-    bound, below = 0.0, node
-    while t.c[below, PNODE] != NIL:
-        pnode = t.c[below, PNODE]
-        column = t.p[pnode, COLUMN]
-        bound += worth[column + 1] * t.sums[node, column & (GROUPS - 1)]
-        below = t.p[pnode, PARENT]
-    return bound
-
-
-@hot
-def greatest_worth(t, node, s, groups):
-    """At most what any one predicate adds, in the same unit."""
-    bound = 0.0
-    for i in range(groups):
-        group = s.group_order[i]
-        bound = max(bound, s.group_most[group] * t.sums[node, group])
-    return bound
-
-
-@hot
-def may_be_better(t, node, at, on_path, any_column, worth, score):
-    """Whether a bound of a member's score, column by column, reaches a score."""
-    others = t.m_record[at, 3] >> np.uint32(ROW_BITS)
-    if others == MANY:
-        return True
-    bound = on_path + any_column * others
-    for i in range(3):
-        column = np.int64(t.m_record[at, i] >> np.uint32(16))
-        bound += worth[column] * t.sums[node, (column - 1) & (GROUPS - 1)]
-    return not bound * (np.float64(t.best[node]) / 255.0 * SLACK) < score
-
-
-@hot
-def order_leaves(t, s, leaves, groups, ones, ids, scores):
-    """Make a heap of the l-nodes in `found` that may have a better hit; return how many."""
-    left = 0
-    for j in range(leaves):
-        node = s.found[j]
-        bound = leaf_bound(t, node, s.group_most, s.group_order, groups, ones)
-        if bound > scores[0] or (bound == scores[0] and t.oldest[node] < ids[0]):
-            s.bounds[left], s.found[left] = bound, node
-            left += 1
-    heapify(s.bounds, s.found, left)
-    return left

@@ -3,8 +3,10 @@
 import numpy as np
 
 from indexes.boolean.codes import Codes
-from indexes.boolean.rows import COLUMN_MASK, NIL, SIZE_MASK, Rows
+from indexes.boolean.kernels import NIL
+from indexes.boolean.row_words import COLUMN_MASK, SIZE_MASK, Rows
 from indexes.boolean.tree_layout import (
+    CARD_LEVELS,
     COLUMN,
     COUNT,
     DEPTH,
@@ -12,9 +14,11 @@ from indexes.boolean.tree_layout import (
     E_START,
     ENTRIES,
     ENTRY,
+    FLOORS,
     GROUPS,
     LEFT,
     MOST_DEPTH,
+    OTHERS,
     OVER,
     PARENT,
     PDIR,
@@ -23,13 +27,18 @@ from indexes.boolean.tree_layout import (
     RIGHT,
     ROOM,
     ROOT,
+    ROW,
+    ROW_BITS,
     ROW_MASK,
+    SECOND,
     SEGMENT,
+    SHARES,
     SIZE,
     START,
+    THIRD,
     Tree,
 )
-from indexes.boolean.tree_settle import Options, localise
+from indexes.boolean.tree_local import Options, localise
 
 
 class TreeChecker:
@@ -64,10 +73,12 @@ class TreeChecker:
     def l_node(self, node: int, path: list[int]) -> np.ndarray:
         t, c, r = self.t, self.t.c[node], self.r
         box = _nothing(len(path))
-        sums, floors = np.zeros(GROUPS), np.full(GROUPS, np.inf)
+        levels = path[:CARD_LEVELS]
+        assert (t.paths[node] == np.pad(np.array(levels) + 1, (0, CARD_LEVELS - len(levels)))).all()
+        on_levels, others, greatest = [], [np.zeros(0)], np.zeros(GROUPS)
         best, oldest = -1.0, np.iinfo(np.int64).max
         for at in range(c[SEGMENT], c[SEGMENT] + c[COUNT]):
-            row = int(t.m_record[at, 3]) & ROW_MASK
+            row = int(t.m_record[at, ROW]) & ROW_MASK
             self.seen.append(row)
             assert t.where[row] == node
             own = np.array([self.interval(row, column) for column in path]).reshape(-1, 2)
@@ -77,15 +88,39 @@ class TreeChecker:
             columns, weights = self.weights(row)
             assert t.m_sum[at] >= weights.sum() * (1 - 1e-12)
             best, oldest = max(best, float(t.m_sum[at])), min(oldest, int(r.ids[row]))
+            on_levels.append([weights[columns == column].sum() for column in levels])
+            others.append(weights[~np.isin(columns, levels)])
             groups = np.bincount(columns % GROUPS, weights, minlength=GROUPS)
-            sums, floors = np.maximum(sums, groups), np.minimum(floors, groups)
-            self.words(at, row)
+            greatest = np.maximum(greatest, groups)
+            self.shares(at, row, path)
+            self.tests(at, row)
         assert t.best[node] == best
         assert t.oldest[node] <= oldest
-        unit = max(best, 0.0) / 255 * (1 + 1e-9)
-        assert (t.sums[node] * unit >= sums).all()
-        assert not c[COUNT] or (t.floors[node] * unit <= floors + 1e-6 * unit).all()
+        if on_levels:
+            least = t.cards[node, FLOORS : FLOORS + len(levels)] * (
+                unit := float(t.heaviest[node]) / 255 * (1 + 1e-9)
+            )
+            assert (least <= np.array(on_levels).min(axis=0) + 1e-6 * unit).all()
+            assert (t.caps[node] * unit >= greatest).all()
+            assert t.cards[node, OTHERS] >= min(255, max(len(w) for w in others))
         return box
+
+    def shares(self, at: int, row: int, path: list[int]) -> None:
+        """A member's bound never falls short, whatever the event's weights are."""
+        t, unit = self.t, float(self.t.m_sum[at]) / 255 * (1 + 1e-9)
+        columns, weights = self.weights(row)
+        packed = int(t.m_record[at, SHARES])
+        own, *tested = ((packed >> shift & 255) * unit for shift in (0, 8, 16, 24))
+        assert not path or own >= weights[columns == path[-1]].sum()
+        words = self.words(at)
+        shares = sorted(zip((word >> 16 for word in words), tested, strict=True))
+        left = {column: sorted(weights[columns + 1 == column]) for column, _ in shares}
+        for column, share in shares:
+            assert share >= (left[column].pop(0) if column else 0.0)
+        untested = (
+            len(columns) - np.isin(columns, path).sum() - sum(word >> 16 > 0 for word in words)
+        )
+        assert int(t.m_record[at, ROW]) >> ROW_BITS == min(15, untested)
 
     def weights(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """Columns and weights of a row's predicates."""
@@ -94,10 +129,14 @@ class TreeChecker:
         metas, first = self.r.meta[2 * start + 1 : 2 * start + 1 + size], start + size // 2 + 1
         return metas.astype(np.int64) & COLUMN_MASK, self.r.reals[first : first + size]
 
-    def words(self, at: int, row: int) -> None:
-        """Every test of a record is that of a predicate of its row."""
+    def words(self, at: int) -> list[int]:
+        second, third = self.t.m_record[at, [SECOND, THIRD]].tolist()
+        return [int(self.t.m_first[at]), second, third]
+
+    def tests(self, at: int, row: int) -> None:
+        """Every word of a member is the test of a predicate of its row."""
         own = {(column + 1, low, high) for column, low, high in self.predicates(row)}
-        for word in self.t.m_record[at, :3].tolist():
+        for word in self.words(at):
             test = word >> 16, (word >> 8) & 255, word & 255
             assert test in own or test == (0, 1, 255)
 
@@ -143,8 +182,8 @@ class TreeChecker:
 
     def predicates(self, row: int) -> list[tuple[int, int, int]]:
         """Column and codes of each predicate of a row, from its operands."""
-        popularity, rows = np.ones(1 << 18, np.int64), np.array([row], np.int32)
-        local = localise(self.r, self.codes, popularity, 1, rows, True)
+        demand, rows = np.ones(1 << 18), np.array([row], np.int32)
+        local = localise(self.r, self.codes, demand, 1, rows, True)
         columns, lows, highs = local.columns.tolist(), local.lows.tolist(), local.highs.tolist()
         return list(zip(columns, lows, highs, strict=True))
 

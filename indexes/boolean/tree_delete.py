@@ -8,14 +8,13 @@ handed upwards; nothing below has to be visited.
 import numpy as np
 from numba import njit
 
-from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import coarse_on
-from indexes.boolean.rows import COLUMN_MASK, NIL, bare, place_of
+from indexes.boolean.kernels import NIL, bare
+from indexes.boolean.row_words import COLUMN_MASK, place_of
 from indexes.boolean.tree_insert import room_for_one
 from indexes.boolean.tree_layout import (
     COUNT,
     DEPTH,
-    GROUPS,
     LEFT,
     MEMBERS,
     MOST_DEPTH,
@@ -30,15 +29,21 @@ from indexes.boolean.tree_layout import (
     SEGMENT,
     SIZE,
     USED_M,
+    copy_member,
+    row_of,
+)
+from indexes.boolean.tree_members import gather_total, widen
+from indexes.boolean.tree_nodes import (
     drop_entry,
     drop_p,
     entries_of,
+    forget_weights,
     free_c,
-    give_run,
     show_bounds,
 )
-from indexes.boolean.tree_members import gather_total, row_of, weigh_member, widen
+from indexes.boolean.tree_runs import give_run
 from indexes.boolean.tree_settle import path_of
+from indexes.boolean.tree_weights import ROOM_FOR_PARTS, weigh_member
 
 
 @njit(cache=True)
@@ -51,7 +56,7 @@ def count_columns(r, rows, popularity, step):
 
 @njit(cache=True)
 def delete_rows(t, r, codes, rows, options):
-    path, parts = np.empty(MOST_DEPTH, np.int64), np.empty(MOST_PREDICATES + GROUPS)
+    path, parts = np.empty(MOST_DEPTH, np.int64), np.empty(ROOM_FOR_PARTS)
     for i in range(len(rows)):
         node = t.where[rows[i]]
         t.where[rows[i]] = NIL
@@ -77,19 +82,12 @@ def _take_out(t, node, row):
     while row_of(t, at) != row:
         at += 1
     weight = t.m_sum[at]
-    _copy_member(t, last, at)
+    copy_member(t, last, at)
     t.c[node, COUNT] -= 1
     if t.c[node, COUNT] == 0:
         give_run(t, MEMBERS, first, t.c[node, ROOM])
         t.c[node, ROOM] = 0
     return weight
-
-
-@bare
-def _copy_member(t, source, to):
-    t.m_low[to], t.m_high[to], t.m_sum[to] = t.m_low[source], t.m_high[source], t.m_sum[source]
-    for word in range(4):
-        t.m_record[to, word] = t.m_record[source, word]
 
 
 @bare
@@ -106,8 +104,7 @@ def _touches(t, r, codes, node, row, path):
 def _weigh_anew(t, r, node, parts):
     t.best[node] = -1.0
     t.oldest[node] = np.iinfo(np.int64).max
-    t.sums[node, :] = 0
-    t.floors[node, :] = 255
+    forget_weights(t, node)
     for at in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
         weigh_member(t, r, node, at, row_of(t, at), parts)
 
@@ -204,7 +201,7 @@ def _merge(t, r, node, over, parts):
     """Move the members of a bucket to its parent; both test the same column on the same path."""
     for i in range(t.c[node, COUNT]):
         at = room_for_one(t, over)
-        _copy_member(t, t.c[node, SEGMENT] + i, at)
+        copy_member(t, t.c[node, SEGMENT] + i, at)
         row = row_of(t, at)
         t.where[row] = over
         weigh_member(t, r, over, at, row, parts)

@@ -3,13 +3,12 @@
 import numpy as np
 from numba import njit
 
-from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import coarse_on
-from indexes.boolean.rows import NIL, PLACE_MASK, PLACE_SHIFT, bare, hot, inner, place_of
+from indexes.boolean.kernels import NIL, bare, hot, inner
+from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_layout import (
     COUNT,
     DEPTH,
-    GROUPS,
     LEFT,
     LIMIT,
     MANY,
@@ -21,32 +20,19 @@ from indexes.boolean.tree_layout import (
     RIGHT,
     ROOM,
     ROOT,
+    ROW,
     ROW_BITS,
     ROW_MASK,
+    SECOND,
     SEGMENT,
+    SHARES,
     USED_C,
-    class_of,
-    give_run,
-    room_of,
-    show_bounds,
-    take_run,
+    row_of,
     word_of,
 )
-
-_WORDS = 3
-
-
-@hot
-def rounded_up(number):
-    single = np.float32(number)
-    if np.float64(single) < number:
-        single = np.nextafter(single, np.float32(np.inf))
-    return single
-
-
-@hot
-def row_of(t, at):
-    return np.int64(t.m_record[at, _WORDS]) & ROW_MASK
+from indexes.boolean.tree_nodes import forget_weights, show_bounds
+from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
+from indexes.boolean.tree_weights import ROOM_FOR_PARTS, weigh_member
 
 
 @hot
@@ -57,70 +43,49 @@ def on_path(path, depth, column):
     return found
 
 
+@hot
+def _parts_of(weight, total):
+    """So many 255ths of the whole, never too few."""
+    return min(255, int(weight * (255.0 / total)) + 1) if weight > 0.0 else 0
+
+
 @bare
-def _write_words(t, at, local, member, path, depth):
+def _write_tests(t, r, at, local, member, path, depth):
     """The tests that reject most, of predicates that the way to the l-node does not test.
 
     Returns how many other predicates are left.
     """
     first, second, third = NIL, NIL, NIL
-    others = local.starts[member + 1] - local.starts[member]
-    for i in range(local.starts[member], local.starts[member + 1]):
+    row = local.rows[member]
+    others, _, w, _ = place_of(r, row)
+    start, own = local.starts[member], 0.0
+    for i in range(start, local.starts[member + 1]):
         if on_path(path, depth, local.columns[i]):
             others -= 1
-            continue
-        if first == NIL or local.loads[i] < local.loads[first]:
+            if local.columns[i] == path[depth - 1]:
+                own += r.reals[w + i - start]
+        elif first == NIL or local.loads[i] < local.loads[first]:
             first, second, third = i, first, second
         elif second == NIL or local.loads[i] < local.loads[second]:
             second, third = i, second
         elif third == NIL or local.loads[i] < local.loads[third]:
             third = i
+    total = np.float64(t.m_sum[at])
+    shares = _parts_of(own, total)
     for place, i in enumerate((first, second, third)):
         word = NOTHING
         if i != NIL:
             low, high = np.int64(local.lows[i]), np.int64(local.highs[i])
             word = word_of(np.int64(local.columns[i]), low, high)
-        t.m_record[at, place] = np.uint32(word)
-        others -= word != NOTHING
+            if word != NOTHING:
+                others -= 1
+                shares |= _parts_of(r.reals[w + i - start], total) << (8 * (place + 1))
+        if place == 0:
+            t.m_first[at] = np.uint32(word)
+        else:
+            t.m_record[at, SECOND + place - 1] = np.uint32(word)
+    t.m_record[at, SHARES] = np.uint32(shares)
     return min(others, MANY)
-
-
-@hot
-def _rescale(t, node, best):
-    """Express the bounds of groups, never too low or too high, in parts of a greater sum."""
-    ratio = max(np.float64(t.best[node]), 0.0) / np.float64(best) if best > 0 else 0.0
-    for group in range(GROUPS):
-        if t.sums[node, group] > 0:
-            t.sums[node, group] = min(255, int(t.sums[node, group] * ratio) + 1)
-        if t.best[node] >= 0:
-            t.floors[node, group] = max(0, int(t.floors[node, group] * ratio - 1e-6))
-    t.best[node] = best
-
-
-@hot
-def weigh_member(t, r, node, at, row, parts):
-    """A member's sum of weights, and what it adds to the l-node's bounds."""
-    groups = parts[MOST_PREDICATES : MOST_PREDICATES + GROUPS]
-    groups[:] = 0.0
-    size, first, w, _ = place_of(r, row)
-    for i in range(size):
-        meta, weight = r.meta[first + i], r.reals[w + i]
-        parts[(meta >> PLACE_SHIFT) & PLACE_MASK] = weight
-        groups[meta & (GROUPS - 1)] += weight
-    total = 0.0
-    for i in range(size):
-        total += parts[i]
-    t.m_sum[at] = rounded_up(total)
-    if t.m_sum[at] > t.best[node]:
-        _rescale(t, node, t.m_sum[at])
-    parts_of_best = 255.0 / t.best[node] if t.best[node] > 0 else 0.0
-    for group in range(GROUPS):
-        share = groups[group] * parts_of_best
-        if share > t.sums[node, group]:
-            t.sums[node, group] = min(255, int(share) + 1)
-        if share <= t.floors[node, group]:
-            t.floors[node, group] = max(0, int(share - 1e-6))
-    t.oldest[node] = min(t.oldest[node], r.ids[row])
 
 
 @hot
@@ -128,10 +93,10 @@ def write_member(t, r, codes, local, member, node, at, low, high, path, depth, p
     """Put a member into a place of an l-node's run, and widen the l-node's box and bounds."""
     row = local.rows[member]
     t.m_low[at], t.m_high[at] = low, high
-    others = _write_words(t, at, local, member, path, depth)
-    t.m_record[at, _WORDS] = np.uint32(np.int64(row) | (others << ROW_BITS))
-    t.where[row] = node
     weigh_member(t, r, node, at, row, parts)
+    others = _write_tests(t, r, at, local, member, path, depth)
+    t.m_record[at, ROW] = np.uint32(np.int64(row) | (others << ROW_BITS))
+    t.where[row] = node
     for level in range(depth):
         if level < depth - 1:
             low, high = coarse_on(r, codes, row, path[level])
@@ -147,8 +112,7 @@ def forget_summary(t, node):
         t.own[node, level, 0], t.own[node, level, 1] = 255, 0
     t.best[node] = t.top[node] = -1.0
     t.oldest[node] = np.iinfo(np.int64).max
-    t.sums[node, :] = 0
-    t.floors[node, :] = 255
+    forget_weights(t, node)
 
 
 @inner
@@ -178,7 +142,7 @@ def fill(t, r, codes, local, node, order, lows, highs, path, depth, capacity):
     t.c[node, ROOM] = room_of(class_of(n))
     start = take_run(t, MEMBERS, n)
     t.c[node, SEGMENT] = start
-    parts = np.empty(MOST_PREDICATES + GROUPS)
+    parts = np.empty(ROOM_FOR_PARTS)
     in_order = np.argsort(lows, kind="mergesort")
     if n > capacity:
         in_order = _by_weight(r, local, order)
@@ -246,5 +210,5 @@ def renumber_members(t, new):
     for node in range(t.state[USED_C]):
         if t.c[node, DEPTH] != NIL:
             for i in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
-                flag = np.int64(t.m_record[i, _WORDS]) & ~ROW_MASK
-                t.m_record[i, _WORDS] = np.uint32(np.int64(new[row_of(t, i)]) | flag)
+                others = np.int64(t.m_record[i, ROW]) & ~ROW_MASK
+                t.m_record[i, ROW] = np.uint32(np.int64(new[row_of(t, i)]) | others)

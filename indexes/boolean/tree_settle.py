@@ -5,13 +5,11 @@ partitioning moves members that lie in one place to p-nodes for further columns.
 settles the members of one overflowing l-node and a whole tree (BE*-B).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
-from indexes.boolean.codes import cells_of, coarse, coarse_on
-from indexes.boolean.rows import BETWEEN, COLUMN_MASK, KIND_SHIFT, NIL, bare, inner, place_of
+from indexes.boolean.codes import coarse_on
+from indexes.boolean.kernels import NIL, bare, inner
 from indexes.boolean.tree_cut import NO_CUT, find_cut
 from indexes.boolean.tree_layout import (
     COLUMN,
@@ -30,67 +28,12 @@ from indexes.boolean.tree_layout import (
     USED_E,
     USED_M,
     USED_P,
-    add_entry,
-    new_c,
-    new_p,
 )
-from indexes.boolean.tree_members import fill, on_path, sum_up
+from indexes.boolean.tree_members import fill, sum_up
+from indexes.boolean.tree_nodes import add_entry, new_c, new_p
+from indexes.boolean.tree_pick import by_pick, pick
 
 CLUSTER, PARTITION = 0, 1
-
-
-class Options(NamedTuple):
-    """Parameters of the paper (§VII-B), and what a c-node needs to have before it is parted."""
-
-    capacity: int  # A, members of an l-node before it is split
-    alpha: float
-    beta: float
-    split: int
-    group: int  # members that a p-node below the root is worth making for
-    by_size: bool  # rank p-nodes by how many share the column alone
-    prune: bool  # leave out what cannot be among the k best
-
-
-class Local(NamedTuple):
-    """The rows to settle, with codes for all their predicates."""
-
-    rows: np.ndarray  # i4[n]
-    starts: np.ndarray  # i8[n + 1]
-    columns: np.ndarray  # i4[predicates]
-    lows: np.ndarray  # u1[predicates]
-    highs: np.ndarray  # u1[predicates]
-    loads: np.ndarray  # i1[predicates]  how many expect to be read with it: log2, rounded down
-
-
-@njit(cache=True)
-def localise(r, codes, popularity, live, rows, by_size):
-    starts = np.zeros(len(rows) + 1, np.int64)
-    for i in range(len(rows)):
-        starts[i + 1] = starts[i] + place_of(r, rows[i])[0]
-    total = starts[len(rows)]
-    local = Local(
-        rows,
-        starts,
-        np.empty(total, np.int32),
-        np.empty(total, np.uint8),
-        np.empty(total, np.uint8),
-        np.empty(total, np.int8),
-    )
-    at = 0
-    for i in range(len(rows)):
-        size, first, _, operand = place_of(r, rows[i])
-        for p in range(first, first + size):
-            kind, column = np.int64(r.meta[p] >> KIND_SHIFT), np.int64(r.meta[p] & COLUMN_MASK)
-            low, high = coarse(codes, column, kind, r.reals, operand, r.lists)
-            operand += 2 if kind == BETWEEN else 1
-            cells = cells_of(codes.starts, column)
-            share = (min(high, cells) - low + 1.0) / cells * popularity[column] / max(live, 1)
-            local.columns[at], local.lows[at], local.highs[at] = column, low, high
-            local.loads[at] = 0
-            if not by_size:
-                local.loads[at] = int(np.floor(np.log2(min(max(share, 1e-12), 1.0))))
-            at += 1
-    return local
 
 
 @bare
@@ -137,8 +80,8 @@ def settle(t, r, codes, local, node, mode, options):
         rest = a
         if b - a > options.capacity and depth < MOST_DEPTH:
             least = options.group if node else 1
-            _pick(local, order[a:b], path, depth, tally, least, picked[a:b])
-            rest = a + _by_pick(order[a:b], lows[a:b], highs[a:b], picked[a:b])
+            pick(local, order[a:b], path, depth, tally, least, picked[a:b])
+            rest = a + by_pick(order[a:b], lows[a:b], highs[a:b], picked[a:b])
             waiting = _grow_partitions(t, node, picked, a, rest, tasks, waiting)
             _read_picked(r, codes, local, order, lows, highs, picked, a, rest)
         fill(
@@ -206,71 +149,6 @@ def _grow_bucket(t, node, side, tasks, waiting, a, b):
     tasks[waiting, 0], tasks[waiting, 1] = CLUSTER, child
     tasks[waiting, 2], tasks[waiting, 3] = a, b
     return waiting + 1
-
-
-@bare
-def _better(local, i, j, tally):
-    """Whether predicate i is the better key: read seldom, then shared by many, then first."""
-    if local.loads[i] != local.loads[j]:
-        return local.loads[i] < local.loads[j]
-    a, b = local.columns[i], local.columns[j]
-    return tally[a] > tally[b] or (tally[a] == tally[b] and a < b)
-
-
-@bare
-def _choose(local, member, path, depth, tally, least):
-    """The best predicate of a member on a new column that `least` members have or picked."""
-    best = NIL
-    for i in range(local.starts[member], local.starts[member + 1]):
-        column = local.columns[i]
-        if tally[column] < least or on_path(path, depth, column):
-            continue
-        if best == NIL or _better(local, i, best, tally):
-            best = i
-    return local.columns[best] if best != NIL else NIL
-
-
-@bare
-def _clear(local, order, tally):
-    for i in range(len(order)):
-        for j in range(local.starts[order[i]], local.starts[order[i] + 1]):
-            tally[local.columns[j]] = 0
-
-
-@bare
-def _pick(local, order, path, depth, tally, least, picked):
-    """The column that each member is partitioned by, or NIL.
-
-    Every member takes the predicate that is met least often; a column that too few take is given
-    up, and its members choose again among the others.
-    """
-    n = len(order)
-    for i in range(n):
-        for j in range(local.starts[order[i]], local.starts[order[i] + 1]):
-            tally[local.columns[j]] += 1
-    for i in range(n):
-        picked[i] = _choose(local, order[i], path, depth, tally, least)
-    _clear(local, order, tally)
-    for i in range(n):
-        if picked[i] != NIL:
-            tally[picked[i]] += 1
-    for i in range(n):
-        if picked[i] == NIL or tally[picked[i]] < least:
-            picked[i] = _choose(local, order[i], path, depth, tally, least)
-    _clear(local, order, tally)
-
-
-@inner
-def _by_pick(order, lows, highs, picked):
-    """Sort members by what they picked, and return where those begin that picked nothing."""
-    keys = np.where(picked == NIL, np.iinfo(np.int64).max, picked)
-    by_column = np.argsort(keys, kind="mergesort")
-    order[:], lows[:], highs[:] = order[by_column], lows[by_column], highs[by_column]
-    picked[:] = picked[by_column]
-    rest = len(order)
-    while rest > 0 and picked[rest - 1] == NIL:
-        rest -= 1
-    return rest
 
 
 @bare

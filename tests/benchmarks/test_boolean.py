@@ -11,6 +11,7 @@ from indexes.boolean.predicates import OPERATORS
 
 TINY = Sizes(
     subscriptions=1_000,
+    sweep=1_000,
     smaller=500,
     events=20,
     sizes=(1_000,),

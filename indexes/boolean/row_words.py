@@ -1,0 +1,157 @@
+"""Rows: one conjunction each, with all that evaluating it exactly needs in one place.
+
+Layout: a row is a run of 8-byte words.  Its first half word has the number of predicates and
+whether further rows have the same id; then come half words, one a predicate in the order in which
+they are evaluated, that pack operator, place in the given order and column; then the weights; then
+the operands, two for `between` (one if it is narrow, see `narrow`) and one for any other operator.
+`meta` and `reals` are views of the same words.  The operand of `in` and `not in` is a position in
+`lists`: a length, then that many ascending values.
+
+A released row has id -2 - the next free row; its run is lost until `compact`.  Several rows may
+have the same id (alternatives); the table of ids knows the first.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from indexes.boolean.batches import BETWEEN, IN, NOT_IN
+from indexes.boolean.kernels import NIL, bare, hot
+from indexes.boolean.narrow import NARROW, is_narrow, packed, unpacked
+from indexes.id_map import link
+from indexes.id_map import unlink as unlink_id
+
+KIND_SHIFT, PLACE_SHIFT = 28, 18
+COLUMN_MASK, PLACE_MASK = (1 << 18) - 1, (1 << 10) - 1
+FREE, USED, LIVE, WORDS, LISTS, DEAD = range(6)  # fields of `state`
+SIZE_MASK, SHARED_SHIFT = (1 << 16) - 1, 16
+MOST_ROWS = 1 << 28
+ALONE, FIRST, ALTERNATIVE = 0, 1, 2  # how a row shares its id
+
+
+class Rows(NamedTuple):
+    ids: np.ndarray  # i8[rows]
+    start: np.ndarray  # i4[rows]  the first word
+    meta: np.ndarray  # u4[2 * words]
+    reals: np.ndarray  # f8[words]
+    lists: np.ndarray  # f8[...]
+    state: np.ndarray  # i8[6]
+
+
+@hot
+def place_of(r, row):
+    """The number of predicates, and where their metas, weights and operands begin."""
+    start = np.int64(r.start[row])
+    size = np.int64(r.meta[2 * start] & SIZE_MASK)
+    weight = start + size // 2 + 1
+    return size, 2 * start + 1, weight, weight + size
+
+
+@bare
+def _write(r, row, shared, b, start, count):
+    """Write one conjunction of a batch at the end of the words, sorted by operator."""
+    word, at_list = r.state[WORDS], r.state[LISTS]
+    r.start[row] = word
+    r.meta[2 * word] = count | (shared << SHARED_SHIFT)
+    _, p, w, o = place_of(r, row)
+    for kind in range(9):
+        for i in range(start, start + count):
+            if b.kinds[i] != kind:
+                continue
+            first, second, stored = b.firsts[i], b.seconds[i], kind
+            if kind == BETWEEN and is_narrow(first, second):
+                first, stored = packed(first, second), NARROW
+            place = (i - start) << PLACE_SHIFT
+            r.meta[p] = (stored << KIND_SHIFT) | place | np.int64(b.columns[i])
+            r.reals[w] = b.weights[i]
+            r.reals[o] = first
+            p, w, o = p + 1, w + 1, o + 1
+            if stored == BETWEEN:
+                r.reals[o] = second
+                o += 1
+            elif kind in (IN, NOT_IN):
+                r.reals[o - 1] = at_list
+                size, source = int(b.seconds[i]), int(b.firsts[i])
+                r.lists[at_list] = size
+                for j in range(size):
+                    r.lists[at_list + 1 + j] = b.lists[source + j]
+                at_list += 1 + size
+    r.state[WORDS], r.state[LISTS] = o, at_list
+
+
+@njit(cache=True)
+def append_rows(r, slots, ids, starting, b, rows):
+    start = 0
+    for i in range(len(ids)):
+        row = r.state[FREE]
+        if row != NIL:
+            r.state[FREE] = -2 - r.ids[row]
+        else:
+            row = r.state[USED]
+            r.state[USED] += 1
+        r.ids[row] = ids[i]
+        shared = ALTERNATIVE
+        if starting[i]:
+            link(slots, r.ids, row)
+            shared = FIRST if i + 1 < len(ids) and not starting[i + 1] else ALONE
+        _write(r, row, shared, b, start, b.counts[i])
+        start += b.counts[i]
+        rows[i] = row
+    r.state[LIVE] += len(ids)
+
+
+@njit(cache=True)
+def rewrite_rows(r, rows, shared, b):
+    start = 0
+    for i in range(len(rows)):
+        _write(r, rows[i], np.int64(shared[i]), b, start, b.counts[i])
+        start += b.counts[i]
+
+
+@njit(cache=True)
+def release_rows(r, slots, rows):
+    for i in range(len(rows)):
+        row = rows[i]
+        if r.meta[2 * np.int64(r.start[row])] >> SHARED_SHIFT != ALTERNATIVE:
+            unlink_id(slots, r.ids, r.ids[row])
+        size, p, _, o = place_of(r, row)
+        for i in range(size):
+            o += 2 if r.meta[p + i] >> KIND_SHIFT == BETWEEN else 1
+        r.state[DEAD] += o - r.start[row]
+        r.ids[row] = -2 - r.state[FREE]
+        r.state[FREE] = row
+    r.state[LIVE] -= len(rows)
+
+
+@njit(cache=True)
+def export_rows(r, rows, columns, kinds, weights, firsts, seconds, lists):
+    start, used = 0, 0
+    for i in range(len(rows)):
+        size, p, w, o = place_of(r, rows[i])
+        for j in range(size):
+            meta = r.meta[p + j]
+            at = start + ((meta >> PLACE_SHIFT) & PLACE_MASK)
+            kind = meta >> KIND_SHIFT
+            columns[at], kinds[at] = meta & COLUMN_MASK, kind
+            weights[at], firsts[at] = r.reals[w + j], r.reals[o]
+            o += 1
+            if kind == BETWEEN:
+                seconds[at] = r.reals[o]
+                o += 1
+            elif kind == NARROW:
+                kinds[at] = BETWEEN
+                firsts[at], seconds[at] = unpacked(firsts[at])
+            elif kind in (IN, NOT_IN):
+                source = int(firsts[at])
+                count = int(r.lists[source])
+                firsts[at], seconds[at] = used, count
+                lists[used : used + count] = r.lists[source + 1 : source + 1 + count]
+                used += count
+        start += size
+    return used
+
+
+@hot
+def is_shared(r, row):
+    return r.meta[2 * np.int64(r.start[row])] >> SHARED_SHIFT != ALONE

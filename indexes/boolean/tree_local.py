@@ -1,0 +1,64 @@
+"""Rows about to be settled in a BE*-tree, and what the tree's growth is governed by."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from indexes.boolean.batches import BETWEEN
+from indexes.boolean.codes import cells_of, coarse
+from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
+
+
+class Options(NamedTuple):
+    """Parameters of the paper (§VII-B), and what a c-node needs to have before it is parted."""
+
+    capacity: int  # A, members of an l-node before it is split
+    alpha: float
+    beta: float
+    split: int
+    group: int  # members that a p-node below the root is worth making for
+    by_size: bool  # rank p-nodes by how many share the column alone
+    prune: bool  # leave out what cannot be among the k best
+
+
+class Local(NamedTuple):
+    """The rows to settle, with codes for all their predicates."""
+
+    rows: np.ndarray  # i4[n]
+    starts: np.ndarray  # i8[n + 1]
+    columns: np.ndarray  # i4[predicates]
+    lows: np.ndarray  # u1[predicates]
+    highs: np.ndarray  # u1[predicates]
+    loads: np.ndarray  # i1[predicates]  how many expect to be read with it: log2, rounded down
+
+
+@njit(cache=True)
+def localise(r, codes, demand, live, rows, by_size):
+    starts = np.zeros(len(rows) + 1, np.int64)
+    for i in range(len(rows)):
+        starts[i + 1] = starts[i] + place_of(r, rows[i])[0]
+    total = starts[len(rows)]
+    local = Local(
+        rows,
+        starts,
+        np.empty(total, np.int32),
+        np.empty(total, np.uint8),
+        np.empty(total, np.uint8),
+        np.empty(total, np.int8),
+    )
+    at = 0
+    for i in range(len(rows)):
+        size, first, _, operand = place_of(r, rows[i])
+        for p in range(first, first + size):
+            kind, column = np.int64(r.meta[p] >> KIND_SHIFT), np.int64(r.meta[p] & COLUMN_MASK)
+            low, high = coarse(codes, column, kind, r.reals, operand, r.lists)
+            operand += 2 if kind == BETWEEN else 1
+            cells = cells_of(codes.starts, column)
+            share = (min(high, cells) - low + 1.0) / cells * demand[column] / max(live, 1)
+            local.columns[at], local.lows[at], local.highs[at] = column, low, high
+            local.loads[at] = 0
+            if not by_size:
+                local.loads[at] = int(np.floor(np.log2(min(max(share, 1e-12), 1.0))))
+            at += 1
+    return local
