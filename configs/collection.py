@@ -43,6 +43,18 @@ class Retention(Section):
     unsubscriptions_days: Span = 7.0
 
 
+class Routing(Section):
+    """Whether shards publish what they hold, so that the router leaves out those that cannot match.
+
+    It pays where subscriptions are placed by likeness (`podium shards plan`).
+    """
+
+    enabled: bool = False
+    # A shard with more boxes than this that no other covers publishes boxes around groups of them.
+    most_boxes: Annotated[int, Field(ge=2, le=16_384)] = 4096
+    every_ms: Annotated[float, Field(ge=10, le=60_000)] = 200.0
+
+
 class Collection(Section):
     name: str
     kind: Kind
@@ -54,6 +66,7 @@ class Collection(Section):
     emit_empty: bool = False
     partitions: Partitions = Partitions()
     retention: Retention = Retention()
+    routing: Routing = Routing()
 
     @field_validator("name", mode="before")
     @classmethod
@@ -87,7 +100,14 @@ class Collection(Section):
             raise expected(f"k ({k}) or more")
         return value
 
-    @field_validator("partitions", "retention", mode="before")
+    @field_validator("routing")
+    @classmethod
+    def _routes_are_about_attributes(cls, value: Routing, info: ValidationInfo) -> Routing:
+        if value.enabled and not info.data.get("attributes"):
+            raise expected("enabled: false for a collection that names no attributes")
+        return value
+
+    @field_validator("partitions", "retention", "routing", mode="before")
     @classmethod
     def _a_group_may_be_left_empty(cls, value: Any) -> Any:
         return {} if value is None else value

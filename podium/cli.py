@@ -17,6 +17,7 @@ from podium.commands import (
     doctor,
     schemas,
     send,
+    shards,
     snapshot,
     spark,
     stack,
@@ -36,7 +37,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, stack, worker, send, tail, doctor, topics, snapshot, spark, schemas, config):
+for command in (
+    demo,
+    stack,
+    worker,
+    send,
+    tail,
+    doctor,
+    topics,
+    shards,
+    snapshot,
+    spark,
+    schemas,
+    config,
+):
     command.register(app)
 
 

@@ -16,6 +16,7 @@ TOPICS = (
     "partials",
     "matches",
     "bases",
+    "routes",
     "subscriptions.dlq",
     "events.dlq",
 )
@@ -117,6 +118,14 @@ def catalogue(layout: Layout) -> list[TopicSpec]:
             layout.shards,
             {"cleanup.policy": "compact", "max.message.bytes": str(RECORD_BYTES)},
             "internal: shard → its newest base, Spark job → matcher, partition = shard",
+            placed_by_key=True,
+        ),
+        _topic(
+            layout,
+            "routes",
+            layout.shards,
+            {"cleanup.policy": "compact", "max.message.bytes": str(FRAME_BYTES)},
+            "internal: shard → what it covers, matcher → router, partition = shard",
             placed_by_key=True,
         ),
         *(

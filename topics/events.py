@@ -70,6 +70,9 @@ class NumberRows:
             plain = [[v.value if isinstance(v, Weighted) else v for v in row] for row in rows]
             return np.array(plain, np.float64).reshape(shape)
 
+    def numbers(self, columns: np.ndarray) -> np.ndarray:
+        return columns
+
     def packed_bytes(self, row: tuple) -> int:
         """About how much room an event takes in a frame."""
         return 8 * len(row)
@@ -86,6 +89,7 @@ class EventContract:
         reader = MixedRows(attributes) if kind == "boolean" else NumberRows(attributes)
         self.row: Callable[[bytes | None], Any] = reader.row
         self.columns: Callable[[Sequence[Any]], np.ndarray | MixedColumns] = reader.columns
+        self.numbers: Callable[[Any], np.ndarray] = reader.numbers  # of columns: f8[m, d]
         self.packed_bytes: Callable[[Any], int] = reader.packed_bytes
 
     def options(self, headers: Sequence[tuple[str, bytes | None]] | None) -> Options:

@@ -3,10 +3,10 @@
 Partition = shard.  A record is a bundle of frames, of different events partitions.  Kept for a
 short while only: a frame can be made again from `events`.
 
-    PODF | version | shard u16, attributes u16, shards taking part u16, 0 u16,
+    PODF | version | shard u16, attributes u16, shards taking part u16, shards routed u16,
     partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64, mixed u64
-    offsets i64[m] | timestamps i64[m] | values f64[m, d] | ks i32[m] | key lengths i32[m]
-    taking part u16[s] | keys
+    routed i64[r] | offsets i64[m] | timestamps i64[m] | values f64[m, d]
+    ks i32[m] | key lengths i32[m] | taking part u16[s] | keys
 
 Events that are not rows of numbers are `mixed` bytes of `topics.mixed_events` in place of the
 values, filled up with zeros to a multiple of 8.
@@ -14,6 +14,10 @@ values, filled up with zeros to a multiple of 8.
 `(partition, epoch, first, last)` names the frame in every shard that takes part.  The epoch
 grows each time the partition is given to a router, so that an answer to a frame of a router
 that died half-way can be told from the answers to its successor's frames.
+
+With routing a shard gets only the events that its routes let through.  `routed` says for each shard
+of the collection up to which subscription offset the routes spoke, less one, that an event which it
+did not get was kept from it by.
 """
 
 import struct
@@ -28,6 +32,9 @@ from topics.packing import PREAMBLE, columns_at, join, open_header
 
 MAGIC, VERSION = b"PODF", 2
 _HEADER = struct.Struct("<HHHHIIQqqqqQ")
+
+
+NOT_ROUTED = np.empty(0, np.int64)
 
 
 class FrameName(NamedTuple):
@@ -47,6 +54,7 @@ class Frame(NamedTuple):
     events: np.ndarray | MixedColumns  # f8[m, d], NaN where the event lacks the attribute
     ks: np.ndarray  # i4[m]
     keys: Keys  # of the events
+    routed: np.ndarray = NOT_ROUTED  # i8[r]  by shard
 
 
 def encode(frame: Frame) -> bytes:
@@ -61,7 +69,7 @@ def encode(frame: Frame) -> bytes:
         frame.shard,
         attributes,
         len(frame.taking_part),
-        0,
+        len(frame.routed),
         frame.name.partition,
         len(frame.offsets),
         frame.keys.data.size,
@@ -71,18 +79,21 @@ def encode(frame: Frame) -> bytes:
         frame.after,
         len(mixed),
     )
-    columns = (frame.offsets, frame.timestamps, values, frame.ks, *frame.keys)
-    return join(MAGIC, VERSION, header, [*columns[:-1], frame.taking_part, columns[-1]])
+    columns = [frame.routed, frame.offsets, frame.timestamps, values, frame.ks]
+    columns += [frame.keys.lengths, frame.taking_part, frame.keys.data]
+    return join(MAGIC, VERSION, header, columns)
 
 
 def decode(data: bytes | memoryview) -> Frame:
-    shard, attributes, taking, _, partition, events, key_bytes, epoch, first, last, after, mixed = (
-        open_header(data, MAGIC, VERSION, _HEADER)
+    shard, attributes, taking, shards, partition, events, key_bytes, *rest, mixed = open_header(
+        data, MAGIC, VERSION, _HEADER
     )
-    offsets, timestamps, values, ks, key_lengths, taking_part, keys = columns_at(
+    epoch, first, last, after = rest
+    routed, offsets, timestamps, values, ks, key_lengths, taking_part, keys = columns_at(
         data,
         PREAMBLE.size + _HEADER.size,
         [
+            ("<i8", shards),
             ("<i8", events),
             ("<i8", events),
             ("u1", mixed + -mixed % 8) if mixed else ("<f8", events * attributes),
@@ -104,4 +115,5 @@ def decode(data: bytes | memoryview) -> Frame:
         else values.reshape(events, attributes),
         ks,
         Keys(key_lengths, keys),
+        routed,
     )

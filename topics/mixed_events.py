@@ -112,6 +112,17 @@ class MixedRows:
     def columns(self, rows: Sequence[Row]) -> MixedColumns:
         return MixedColumns.of(rows)
 
+    def numbers(self, columns: MixedColumns) -> np.ndarray:
+        """f8[m, d] of the attributes in order, NaN where an event has a string or nothing."""
+        place_of = {name: place for place, name in enumerate(self.attributes)}
+        places = [-1 if text else place_of.get(name, -1) for name, text in columns.names]
+        numbers = np.full((len(columns), len(self.attributes)), np.nan)
+        place = np.array(places, np.int64)[columns.columns] if places else columns.columns
+        event = np.repeat(np.arange(len(columns)), np.diff(columns.starts))
+        known = place >= 0
+        numbers[event[known], place[known]] = columns.values[known]
+        return numbers
+
     def packed_bytes(self, row: Row) -> int:
         """About how much room an event takes in a frame."""
         texts = sum(len(value) for _, value, _ in row if type(value) is str)

@@ -4,8 +4,8 @@ Partition = events partition modulo the number of partitions, so that one merger
 shard's answers to a frame, and each shard's in the order it gave them.  A record is a bundle.
 
     PODP | version | shard u16, shards taking part u16, partition u32, events u32, hits u32,
-    key bytes u64, id bytes u64, epoch i64, first i64, last i64, as of i64
-    offsets i64[m] | timestamps i64[m] | scores f64[h] | ids i64[h]
+    key bytes u64, id bytes u64, epoch i64, first i64, last i64, as of i64, shards routed u64
+    routed i64[r] | offsets i64[m] | timestamps i64[m] | scores f64[h] | ids i64[h]
     ks i32[m] | key lengths i32[m] | counts i32[m] | id text lengths i32[h]
     taking part u16[s] | keys | id texts
 
@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topics.frames import FrameName
+from topics.frames import NOT_ROUTED, FrameName
 from topics.keys import Keys
 from topics.packing import PREAMBLE, columns_at, join, open_header
 
-MAGIC, VERSION = b"PODP", 1
-_HEADER = struct.Struct("<HHIIIQQqqqq")
+MAGIC, VERSION = b"PODP", 2
+_HEADER = struct.Struct("<HHIIIQQqqqqQ")
 
 
 class Partial(NamedTuple):
@@ -39,6 +39,7 @@ class Partial(NamedTuple):
     scores: np.ndarray  # f8[h]  hits of all events, event by event, best first
     ids: np.ndarray  # i8[h]
     id_texts: Keys
+    routed: np.ndarray = NOT_ROUTED  # i8[r]  as the frame has it
 
 
 def encode(partial: Partial) -> bytes:
@@ -54,8 +55,10 @@ def encode(partial: Partial) -> bytes:
         partial.frame.first,
         partial.frame.last,
         partial.as_of,
+        len(partial.routed),
     )
     columns = [
+        partial.routed,
         partial.offsets,
         partial.timestamps,
         partial.scores,
@@ -72,14 +75,26 @@ def encode(partial: Partial) -> bytes:
 
 
 def decode(data: bytes | memoryview) -> Partial:
-    shard, taking, partition, events, hits, key_bytes, id_bytes, epoch, first, last, as_of = (
-        open_header(data, MAGIC, VERSION, _HEADER)
-    )
-    offsets, timestamps, scores, ids, ks, key_lengths, counts, id_lengths, taking_part, *texts = (
+    (
+        shard,
+        taking,
+        partition,
+        events,
+        hits,
+        key_bytes,
+        id_bytes,
+        epoch,
+        first,
+        last,
+        as_of,
+        shards,
+    ) = open_header(data, MAGIC, VERSION, _HEADER)
+    routed, offsets, timestamps, scores, ids, ks, key_lengths, counts, id_lengths, *rest = (
         columns_at(
             data,
             PREAMBLE.size + _HEADER.size,
             [
+                ("<i8", shards),
                 ("<i8", events),
                 ("<i8", events),
                 ("<f8", hits),
@@ -94,6 +109,7 @@ def decode(data: bytes | memoryview) -> Partial:
             ],
         )
     )
+    taking_part, keys, id_texts = rest
     return Partial(
         FrameName(partition, epoch, first, last),
         shard,
@@ -102,9 +118,10 @@ def decode(data: bytes | memoryview) -> Partial:
         offsets,
         timestamps,
         ks,
-        Keys(key_lengths, texts[0]),
+        Keys(key_lengths, keys),
         counts,
         scores,
         ids,
-        Keys(id_lengths, texts[1]),
+        Keys(id_lengths, id_texts),
+        routed,
     )

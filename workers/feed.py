@@ -24,6 +24,7 @@ from workers.changes import Changes, read_changes, read_live
 from workers.context import Context
 from workers.progress import RestoreProgress
 from workers.renewer import Renewer
+from workers.routes import RoutePublisher
 from workers.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 
@@ -59,6 +60,8 @@ class SubscriptionFeed(Service):
         # Whoever holds it changes the shard, or looks at it from another thread.
         self._changing = asyncio.Lock()
         self._renewer = Renewer(context, shard, self._changing)
+        routing = context.collection.routing
+        self._routes = RoutePublisher(context, shard, outbox) if routing.enabled else None
         self._topic_id = ""  # of the topic that is read
         self._written: asyncio.Future = asyncio.get_running_loop().create_future()
         self._written.set_result(None)
@@ -161,6 +164,13 @@ class SubscriptionFeed(Service):
             await self.sleep(_RENEWAL_CHECK_S)
             if self.restored.is_set():
                 await self._renewer.step(self._topic_id)
+
+    @Service.task
+    async def _publish_routes(self) -> None:
+        while self._routes is not None and not self.should_stop:
+            await self.sleep(self._context.collection.routing.every_ms / 1e3)
+            if self.restored.is_set():
+                await self._routes.step(self._topic_id)
 
     def _open(self) -> Consumer:
         consumer = self._context.consumer("feed", {"enable.partition.eof": True})

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from confluent_kafka import Message
@@ -10,7 +10,7 @@ from confluent_kafka import Message
 from topics.bad_record import BadRecord, refuse_oversized
 from topics.dead_letters import DeadLetter
 from topics.events import EventContract, Options
-from topics.frames import Frame, FrameName
+from topics.frames import NOT_ROUTED, Frame, FrameName
 from topics.keys import Keys
 
 # They bound the size of a frame and of a shard's answer: with the longest ids both stay below the
@@ -39,6 +39,17 @@ class Accepted(NamedTuple):
             [self.options[i] for i in rows],
             [self.sizes[i] for i in rows],
         )
+
+
+class Asked(NamedTuple):
+    """Which shards an event of a run goes to, and what is known of the others."""
+
+    events: np.ndarray  # b1[shards, m]
+    as_of: np.ndarray  # i8[shards]  the last subscription offset that a shard's routes know
+
+
+class Routes(Protocol):
+    def asked(self, events: Accepted, numbers: np.ndarray) -> Asked: ...
 
 
 class Reading(NamedTuple):
@@ -114,19 +125,45 @@ def _too_much(hits: int, size: int) -> bool:
     return hits > MAX_HITS_PER_RECORD or size > MAX_BYTES_PER_RECORD
 
 
-def frames(events: Accepted, contract: EventContract, epoch: int) -> Iterator[Frame]:
-    """The same events for every shard; each waits for its own part of `podium-after`."""
+def frames(
+    events: Accepted, contract: EventContract, epoch: int, routes: Routes | None = None
+) -> Iterator[Frame]:
+    """The frames of one run, a shard each; a shard waits for its own part of `podium-after`.
+
+    With routes, a shard that is asked about no event has no frame.
+    """
     offsets = np.array([message.offset() for message in events.messages], np.int64)
     name = FrameName(events.messages[0].partition(), epoch, int(offsets[0]), int(offsets[-1]))
     timestamps = np.array([message.timestamp()[1] for message in events.messages], np.int64)
-    columns = contract.columns(events.rows)
     ks = np.array([options.k for options in events.options], np.int32)
+    columns = contract.columns(events.rows)
     keys = Keys.pack([message.key() for message in events.messages])
-    shards = np.arange(contract.shards, dtype=np.uint16)
-    tokens = [options.after for options in events.options if options.after]
-    for shard in range(contract.shards):
-        after = max((token.get(shard, -1) for token in tokens), default=-1)
-        yield Frame(name, shard, shards, after, offsets, timestamps, columns, ks, keys)
+    shards, routed = list(range(contract.shards)), NOT_ROUTED
+    asked = None if routes is None else routes.asked(events, contract.numbers(columns))
+    if asked is not None:
+        shards, routed = np.flatnonzero(asked.events.any(axis=1)).tolist(), asked.as_of
+    taking_part = np.array(shards, np.uint16)
+    for shard in shards:
+        after = max((o.after.get(shard, -1) for o in events.options if o.after), default=-1)
+        frame = Frame(
+            name, shard, taking_part, after, offsets, timestamps, columns, ks, keys, routed
+        )
+        if asked is not None and not asked.events[shard].all():
+            frame = _only(frame, events, np.flatnonzero(asked.events[shard]), contract)
+        yield frame
+
+
+def _only(frame: Frame, events: Accepted, wanted: np.ndarray, contract: EventContract) -> Frame:
+    rows = wanted.tolist()
+    tokens = [events.options[row].after for row in rows if events.options[row].after]
+    return frame._replace(
+        after=max((token.get(frame.shard, -1) for token in tokens), default=-1),
+        offsets=frame.offsets[wanted],
+        timestamps=frame.timestamps[wanted],
+        events=contract.columns([events.rows[row] for row in rows]),
+        ks=frame.ks[wanted],
+        keys=Keys.pack([events.messages[row].key() for row in rows]),
+    )
 
 
 def linger_s(events_per_s: float, least_ms: float, most_ms: float) -> float:

@@ -72,9 +72,10 @@ def _matcher(context: Context) -> int:
 
     context.health.not_ready(matcher.SHARDS, "not assigned yet")
     Probe(context.health, "redis", lambda: _ask_redis(context.settings)).start()
-    if not wait_for_topics(
-        context, ["frames", "partials", "subscriptions", "subscriptions.dlq", "events.dlq"]
-    ):
+    topics = ["frames", "partials", "subscriptions", "subscriptions.dlq", "events.dlq"]
+    if context.collection.routing.enabled:
+        topics.append("routes")
+    if not wait_for_topics(context, topics):
         return 0
     app = matcher.build(context)
     worker = faust.Worker(

@@ -69,12 +69,13 @@ class Merger:
 
     def _write(self, merged: MergedFrame) -> None:
         collection = self._context.collection
-        headers = [(AS_OF, format_token(merged.as_of).encode())]
+        headers = [[(AS_OF, format_token(as_of).encode())] for as_of in merged.as_of]
         values = matches.encode_many(self._events, merged.partition, merged.offsets, merged.hits)
         written = 0
-        for key, value, count in zip(merged.keys, values, merged.hits.counts.tolist(), strict=True):
+        counts, as_of_by = merged.hits.counts.tolist(), merged.as_of_by.tolist()
+        for key, value, count, by in zip(merged.keys, values, counts, as_of_by, strict=True):
             if count or collection.emit_empty:
-                self._outbox.send(self._matches, value, key=key, headers=headers)
+                self._outbox.send(self._matches, value, key=key, headers=headers[by])
                 written += 1
         metrics.MATCHES.labels(collection.name).inc(written)
         # One observation a frame, of its oldest event: the slowest of them.

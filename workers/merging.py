@@ -18,7 +18,8 @@ class MergedFrame(NamedTuple):
     timestamps: np.ndarray  # i8[m]
     keys: list[bytes | None]
     hits: Hits
-    as_of: dict[int, int]  # by shard
+    as_of: list[dict[int, int]]  # by shard: one for all events, or several
+    as_of_by: np.ndarray  # i8[m]  which of them is an event's
 
 
 _Progress = tuple[int, int]  # events partition, shard
@@ -140,6 +141,7 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
     unnamed = np.ones(events, np.bool_)  # their keys are the same in every partial: unpack once
     starts = np.zeros((len(partials), events), np.int64)
     counts = np.zeros((len(partials), events), np.int64)
+    answered = np.zeros((len(partials), events), np.bool_)
     first_hit = 0
     for i, partial in enumerate(partials):
         rows = np.searchsorted(offsets, partial.offsets)
@@ -148,7 +150,7 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
             unnamed[rows] = False
             for row, key in zip(rows.tolist(), partial.keys.unpack(), strict=True):
                 keys[row] = key
-        counts[i, rows] = partial.counts
+        counts[i, rows], answered[i, rows] = partial.counts, True
         starts[i, rows] = first_hit + np.cumsum(partial.counts) - partial.counts
         first_hit += len(partial.ids)
     return MergedFrame(
@@ -157,8 +159,22 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
         timestamps,
         keys,
         _merged_hits(partials, starts, counts, ks),
-        {partial.shard: partial.as_of for partial in partials},
+        *_as_of(partials, answered),
     )
+
+
+def _as_of(
+    partials: list[Partial], answered: np.ndarray
+) -> tuple[list[dict[int, int]], np.ndarray]:
+    """A shard that was not asked about an event counts as of its routes, which left it out."""
+    patterns, pattern_of = np.array([[True] * len(partials)]), np.zeros(answered.shape[1], np.int64)
+    if not answered.all():
+        patterns, pattern_of = np.unique(answered.T, axis=0, return_inverse=True)
+    by_routes = dict(enumerate(partials[0].routed.tolist()))
+    return [
+        by_routes | {p.shard: p.as_of for p, asked in zip(partials, pattern, strict=True) if asked}
+        for pattern in patterns.tolist()
+    ], pattern_of
 
 
 def _merged_hits(

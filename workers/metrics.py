@@ -9,6 +9,14 @@ FRAMES = Counter(
     "podium_frames_total", "Frames sent (router) or answered (matcher)", ["collection"]
 )
 DEAD_LETTERS = Counter("podium_dead_letters_total", "Records refused", ["collection", "topic"])
+ASKED = Counter(
+    "podium_router_pairs_total",
+    "Events times shards, by whether the event went to the shard or its routes kept it out",
+    ["collection", "result"],
+)
+ROUTES_REFUSED = Counter(
+    "podium_routes_refused_total", "Route records that could not be used", ["collection", "shard"]
+)
 LINGER = Gauge("podium_router_linger_seconds", "How long the router gathers events", ["collection"])
 ANSWER_SECONDS = Histogram(
     "podium_answer_seconds", "Time to answer one frame", ["collection"], buckets=_SECONDS
@@ -23,6 +31,7 @@ DELTA_SHARE = Gauge(
     "How much of the index came since its optimal part was built",
     ["collection", "shard"],
 )
+ROUTES = Gauge("podium_routes", "Boxes published for the router", ["collection", "shard"])
 RENEWALS = Counter(
     "podium_index_renewals_total", "Indexes rebuilt beside live ones", ["collection", "shard"]
 )

@@ -6,6 +6,7 @@ a frame, so that a successor makes new frames of exactly the events that may be 
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 
 from confluent_kafka import KafkaException, Message, TopicPartition
@@ -21,6 +22,7 @@ from workers import metrics
 from workers.context import Context, wait_for_topics
 from workers.framing import Accepted, bundles, cut, dead_letter, frames, linger_s, read_events
 from workers.reading import GroupReader
+from workers.route_reader import RouteReader
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +43,21 @@ class Router:
         self._next: dict[int, int] = {}  # offset to commit, by partition
         self._subscription_ends: dict[int, int] = {}  # by shard, as last seen
         self._rate = _Rate()
+        self._routes = RouteReader(context) if collection.routing.enabled else None
         self._reader = GroupReader(context, context.names.topic("events"), self)
 
     def run(self) -> None:
-        self._reader.work(self._step, self._commit)
+        try:
+            self._reader.work(self._step, self._commit)
+        finally:
+            if self._routes is not None:
+                self._routes.close()
 
     def _step(self) -> None:
         messages = self._reader.read(self._context.settings.router.poll_events, self._linger)
         self._rate.saw(len(messages))
+        if self._routes is not None:
+            self._routes.poll()
         if messages:
             self._forward(messages)
         self._outbox.poll()
@@ -95,14 +104,15 @@ class Router:
             self._next[message.partition()] = message.offset() + 1
 
     def _send(self, runs: list[Accepted]) -> None:
-        """One record a shard, with a frame for each run."""
+        """One record a shard, with a frame for each run that has something for it."""
         topic, name = self._context.names.topic("frames"), self._context.collection.name
-        by_run = [
-            frames(run, self._contract, self._epochs[run.messages[0].partition()]) for run in runs
-        ]
-        for shard, same_shard in enumerate(zip(*by_run, strict=True)):
-            record = bundle([frame_codec.encode(frame) for frame in same_shard])
-            self._outbox.send(topic, record, partition=shard)
+        by_shard: dict[int, list[bytes]] = defaultdict(list)
+        for run in runs:
+            epoch = self._epochs[run.messages[0].partition()]
+            for frame in frames(run, self._contract, epoch, self._routes):
+                by_shard[frame.shard].append(frame_codec.encode(frame))
+        for shard, same_shard in by_shard.items():
+            self._outbox.send(topic, bundle(same_shard), partition=shard)
             metrics.FRAMES.labels(name).inc(len(same_shard))
         metrics.EVENTS.labels(name).inc(sum(len(run.messages) for run in runs))
 
@@ -180,5 +190,8 @@ class _Rate:
 
 
 def run(context: Context) -> None:
-    if wait_for_topics(context, ["events", "frames", "subscriptions", "events.dlq"]):
+    topics = ["events", "frames", "subscriptions", "events.dlq"]
+    if context.collection.routing.enabled:
+        topics.append("routes")
+    if wait_for_topics(context, topics):
         Router(context).run()

@@ -1,6 +1,7 @@
 """One shard of a collection: its index, and how it answers a frame."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 from numba import njit
@@ -17,6 +18,14 @@ from workers.renewal import IndexChange, Renewal, folded
 _MOST_BACKLOG = 1_000_000  # subscriptions
 
 
+class Watcher(Protocol):
+    """Follows what a shard holds: the index that it begins with, then every change."""
+
+    def restored(self, arrays: Mapping[str, np.ndarray], live: np.ndarray) -> None: ...
+
+    def note(self, change: IndexChange) -> None: ...
+
+
 class Shard:
     """Closed at first: `apply` what there is, then `open` it."""
 
@@ -29,6 +38,11 @@ class Shard:
         self._renewal: Renewal | None = None
         # During a replay nobody asks, and one large change of an index is cheaper than many.
         self._backlog: list[IndexChange] | None = []
+        self._watcher: Watcher | None = None
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have it told of everything that changes from now on."""
+        self._watcher = watcher
 
     def __len__(self) -> int:
         return len(self._index)
@@ -50,6 +64,8 @@ class Shard:
         self.next_offset = changes.next_offset
 
     def _change(self, change: IndexChange) -> None:
+        if self._watcher is not None:
+            self._watcher.note(change)
         if self._backlog is not None:
             self._backlog.append(change)
             if sum(len(waiting.ids) for waiting in self._backlog) > _MOST_BACKLOG:
@@ -82,6 +98,7 @@ class Shard:
             scores,
             ids,
             self._keys.texts(ids),
+            frame.routed,
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -100,6 +117,8 @@ class Shard:
         texts = Keys(arrays["ids.lengths"], arrays["ids.texts"])
         keys = KeyTable.of_texts(index.ids(), texts)
         self._index, self._keys, self.next_offset = index, keys, next_offset
+        if self._watcher is not None:
+            self._watcher.restored(columns, index.ids())
 
     def open(self) -> None:
         """End the replay: from now on the shard may answer, and every change is applied at once.

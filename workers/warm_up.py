@@ -4,14 +4,17 @@ The small job below takes the way of real records: through the codecs, because a
 views of received bytes are read-only, and numba compiles those apart.
 """
 
+from collections.abc import Mapping
+
 import msgspec
+import numpy as np
 from confluent_kafka import Message
 
 from configs.collection import Collection
 from indexes import boolean, intervals
 from indexes.boolean import BooleanMatcher
 from topics import frames as frame_codec
-from topics import matches, partials
+from topics import matches, partials, routes
 from topics.events import EventContract
 from topics.packing import bundle, unbundle
 from workers import key_table
@@ -19,6 +22,9 @@ from workers.changes import read_changes
 from workers.framing import frames, read_events
 from workers.kinds import contract_of, new_index
 from workers.merging import merge
+from workers.renewal import IndexChange
+from workers.route_keeper import RouteKeeper
+from workers.route_table import RouteTable
 from workers.shard import Shard
 
 
@@ -31,6 +37,9 @@ def warm_up(collection: Collection) -> None:
     key_table.warm_up()
     contract = contract_of(collection)
     shard = Shard(0, contract, index)
+    following = _Routes(collection) if collection.routing.enabled else None
+    if following is not None:
+        shard.watch(following)
     records = [_record(_subscription(collection, number), number) for number in (1, 2, 3)]
     shard.apply(read_changes(records, contract, 1))
     shard.open()
@@ -40,12 +49,37 @@ def warm_up(collection: Collection) -> None:
     )
     reading = read_events([_record(b"{}", 0)], events)
     answers = []
+    if following is not None:
+        following.follow()
     for frame in frames(reading.accepted[0], events, 0):
         received = frame_codec.decode(unbundle(bundle([frame_codec.encode(frame)]))[0])
         answer = bundle([partials.encode(shard.answer(received))])
         answers.append(partials.decode(unbundle(answer)[0]))
     merged = merge(answers)
     matches.encode_many("warm-up", merged.partition, merged.offsets, merged.hits)
+
+
+class _Routes:
+    """What a shard publishes, and what the router makes of it."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._keeper = RouteKeeper(collection.kind, collection.attributes, 2)
+        self._changes: list[IndexChange] = []
+
+    def restored(self, arrays: Mapping[str, np.ndarray], live: np.ndarray) -> None:
+        self._keeper.restore(arrays, live)
+
+    def note(self, change: IndexChange) -> None:
+        self._changes.append(change)
+
+    def follow(self) -> None:
+        table = RouteTable("", self._collection.attributes, 1)
+        for sequence, change in enumerate(self._changes):
+            changed = self._keeper.advance([change], anew=sequence == 0)
+            record = routes.RouteRecord("", 0, sequence, 1, *changed[1:])
+            table.take(0, routes.decode(routes.encode(record), table.dimensions))
+        table.lets_through(0, np.zeros((1, table.dimensions)), np.zeros(1, np.int64))
 
 
 def _subscription(collection: Collection, number: int) -> bytes:

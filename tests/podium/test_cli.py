@@ -17,8 +17,8 @@ def test_help_names_every_command_and_exit_code(podium):
     assert ended.code == 0
     shown = " ".join(ended.out.split())
     for command in (
-        "up", "down", "status", "demo", "worker", "send", "tail", "doctor", "topics", "schemas",
-        "config",
+        "up", "down", "status", "demo", "worker", "send", "tail", "doctor", "topics", "shards",
+        "snapshot", "spark", "schemas", "config",
     ):  # fmt: skip
         assert f"│ {command} " in shown
     assert all(f"{code:d} {text}" in shown for code, text in EXIT_CODES.items())

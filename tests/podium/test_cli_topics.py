@@ -17,21 +17,22 @@ def test_a_dry_run_creates_nothing(podium, undeclared):
             "partials",
             "matches",
             "bases",
+            "routes",
             "subscriptions.dlq",
             "events.dlq",
         )
     ]
     again = podium("topics", "create", "--dry-run", *undeclared.options)
-    assert again.out.count("would create") == 8
+    assert again.out.count("would create") == 9
 
 
 def test_creating_twice_is_creating_once(podium, undeclared):
     first = podium("topics", "create", "--json", *undeclared.options)
     second = podium("topics", "create", "--json", *undeclared.options)
     assert first.code == second.code == 0
-    assert len(json.loads(first.out)["created"]) == 8
+    assert len(json.loads(first.out)["created"]) == 9
     assert json.loads(second.out)["created"] == []
-    assert len(json.loads(second.out)["same"]) == 8
+    assert len(json.loads(second.out)["same"]) == 9
 
 
 def test_what_differs_is_reported_with_the_command_to_run(podium, topics):
@@ -59,4 +60,4 @@ def test_what_differs_is_reported_with_the_command_to_run(podium, topics):
 def test_the_list_says_what_is_missing(podium, undeclared):
     ended = podium("topics", "ls", *undeclared.options)
     assert ended.code == 0
-    assert ended.out.count("missing") == 8
+    assert ended.out.count("missing") == 9

@@ -39,7 +39,7 @@ def test_everything_in_order_is_exit_code_0(doctor, topics):
     assert "cluster" in checks["broker"]["detail"]
     assert "version 7" in checks["redis"]["detail"]
     assert checks["clock"]["state"] == "ok"
-    assert checks[f"topics of {topics.file}"]["detail"] == "8 topics as declared"
+    assert checks[f"topics of {topics.file}"]["detail"] == "9 topics as declared"
     assert checks["workers"]["state"] == "skipped"
 
 

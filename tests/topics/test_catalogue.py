@@ -37,6 +37,7 @@ def test_topics_divided_by_shard_have_a_partition_a_shard(by_topic):
         "partials": 7,
         "matches": 11,
         "bases": 3,
+        "routes": 3,
         "subscriptions.dlq": 1,
         "events.dlq": 1,
     }
@@ -44,18 +45,20 @@ def test_topics_divided_by_shard_have_a_partition_a_shard(by_topic):
         "subscriptions",
         "frames",
         "bases",
+        "routes",
     ]
 
 
-def test_only_subscriptions_and_bases_are_compacted(by_topic):
+def test_only_what_is_known_by_its_latest_record_is_compacted(by_topic):
     assert by_topic["subscriptions"].config == {
         "cleanup.policy": "compact",
         "min.compaction.lag.ms": "29",
         "delete.retention.ms": "31",
         "max.message.bytes": str(4 * MIB),
     }
-    assert by_topic["bases"].config["cleanup.policy"] == "compact"
-    compacted = ("subscriptions", "bases")
+    for topic in ("bases", "routes"):
+        assert by_topic[topic].config["cleanup.policy"] == "compact"
+    compacted = ("subscriptions", "bases", "routes")
     others = [spec for topic, spec in by_topic.items() if topic not in compacted]
     assert {spec.config["cleanup.policy"] for spec in others} == {"delete"}
 
@@ -69,6 +72,7 @@ def test_each_topic_keeps_records_as_long_as_it_was_told(by_topic):
         "partials": "19",
         "matches": "17",
         "bases": None,
+        "routes": None,
         "subscriptions.dlq": "23",
         "events.dlq": "23",
     }

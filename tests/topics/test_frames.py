@@ -41,11 +41,12 @@ def some_frames(draw):
         draw(st.sampled_from([numbers, mixed])),
         column(st.integers(0, 2**31 - 1), np.int32),
         Keys.pack(draw(keys)),
+        np.array(draw(st.lists(longs, max_size=3)), np.int64),
     )
 
 
 def columns_of(frame):
-    yield from (frame.taking_part, frame.offsets, frame.timestamps, frame.ks)
+    yield from (frame.taking_part, frame.routed, frame.offsets, frame.timestamps, frame.ks)
     yield from frame.keys
     yield from frame.events[:4] if isinstance(frame.events, MixedColumns) else (frame.events,)
 
@@ -90,6 +91,7 @@ TWO_EVENTS = Frame(
     events=np.array([[28.0, math.nan], [-0.0, 5e-324]]),
     ks=np.array([5, 0], np.int32),
     keys=Keys.pack([b"visitor", None]),
+    routed=np.array([7, -1, 5], np.int64),
 )
 
 
@@ -97,9 +99,10 @@ def test_the_bytes_are_laid_out_as_the_module_says():
     nan = np.float64(math.nan).tobytes()
     expected = [
         b"PODF" + struct.pack("<HH", frames.VERSION, 0),
-        struct.pack("<HHHH", 1, 2, 2, 0),
+        struct.pack("<HHHH", 1, 2, 2, 3),
         struct.pack("<IIQ", 3, 2, 7),
         struct.pack("<qqqqQ", 1_700_000_000_000, 40, 42, 17, 0),
+        struct.pack("<qqq", 7, -1, 5),
         struct.pack("<qq", 40, 42),
         struct.pack("<qq", 1000, -1),
         struct.pack("<d", 28.0) + nan + struct.pack("<dd", -0.0, 5e-324),
@@ -164,7 +167,7 @@ def test_a_frame_cut_anywhere_is_refused():
 
 
 @settings(max_examples=200, deadline=None)
-@given(at=st.sampled_from([*range(8, 14), *range(16, 72)]), byte=st.integers(0, 255))
+@given(at=st.sampled_from([*range(8, 72)]), byte=st.integers(0, 255))
 def test_a_damaged_header_is_refused_or_says_something_else_but_fails_in_no_other_way(at, byte):
     data = bytearray(frames.encode(TWO_EVENTS))
     data[at] = byte

@@ -40,6 +40,7 @@ def some_partials(draw):
         column(st.floats(allow_nan=False), np.float64, hits),
         column(longs, np.int64, hits),
         byte_strings(st.binary(min_size=2, max_size=6), hits),
+        np.array(draw(st.lists(longs, max_size=3)), np.int64),
     )
 
 
@@ -48,6 +49,7 @@ def columns_of(partial):
     yield from partial.keys
     yield from (partial.counts, partial.scores, partial.ids)
     yield from partial.id_texts
+    yield partial.routed
 
 
 def assert_same(got, given):
@@ -91,6 +93,7 @@ TWO_EVENTS = Partial(
     scores=np.array([9.5, -0.0]),
     ids=np.array([7, 2**62], np.int64),
     id_texts=Keys.pack([b'"ad-7"', b'"\\u0000"']),
+    routed=np.array([12, 3], np.int64),
 )
 NO_HITS = TWO_EVENTS._replace(
     counts=np.zeros(2, np.int32),
@@ -113,7 +116,8 @@ def test_the_bytes_are_laid_out_as_the_module_says():
         struct.pack("<HH", 1, 2),
         struct.pack("<III", 3, 2, 2),
         struct.pack("<QQ", 7, 14),
-        struct.pack("<qqqq", 9, 40, 42, -1),
+        struct.pack("<qqqqQ", 9, 40, 42, -1, 2),
+        struct.pack("<qq", 12, 3),
         struct.pack("<qq", 40, 42),
         struct.pack("<qq", 1000, 1001),
         struct.pack("<dd", 9.5, -0.0),
@@ -141,8 +145,8 @@ def version(data, number):
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 72", id="empty"),
-        pytest.param(lambda data: data[:71], "got 71 bytes, expected a header of 72", id="short"),
+        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 80", id="empty"),
+        pytest.param(lambda data: data[:79], "got 79 bytes, expected a header of 80", id="short"),
         pytest.param(
             lambda data: data[:-1],
             "got {cut} bytes, expected more: a column of 14 is cut",
@@ -156,10 +160,10 @@ def version(data, number):
         ),
         pytest.param(
             lambda data: version(data, partials.VERSION + 1),
-            "got version 2, expected 1",
+            "got version 3, expected 2",
             id="newer",
         ),
-        pytest.param(lambda data: version(data, 0), "got version 0, expected 1", id="older"),
+        pytest.param(lambda data: version(data, 1), "got version 1, expected 2", id="older"),
     ],
 )
 def test_other_bytes_are_refused_with_both_values(damage, complaint):

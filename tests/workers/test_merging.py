@@ -64,7 +64,7 @@ def test_hits_of_all_shards_are_merged_best_first():
         ]
     )
     assert merged_hits(frame) == [[(b'"0/4"', 9.0), (b'"1/2"', 5.0), (b'"1/3"', 2.0)]]
-    assert frame.as_of == {0: 40, 1: -1}
+    assert frame.as_of == [{0: 40, 1: -1}]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -143,7 +143,8 @@ def frames_of_hits(draw):
         for offset in asked:
             hits = draw(st.lists(hit, max_size=6, unique_by=lambda hit: hit[1]))
             events[offset] = (ks[offset], sorted(hits, key=lambda h: (-h[0], h[1]))[: ks[offset]])
-        answers.append(partial(events, shard=shard, shards=range(shards), as_of=shard * 10))
+        given = partial(events, shard=shard, shards=range(shards), as_of=shard * 10)
+        answers.append(given._replace(routed=np.arange(shards + 1) + 1000))
     return answers
 
 
@@ -177,7 +178,10 @@ def test_merging_is_sorting(answers, data):
     assert merged_hits(frame) == list(expected.values())
     assert frame.keys == [b"%d" % offset for offset in expected]
     assert frame.timestamps.tolist() == [offset + 1000 for offset in expected]
-    assert frame.as_of == {answer.shard: answer.shard * 10 for answer in answers}
+    for offset, by in zip(expected, frame.as_of_by.tolist(), strict=True):
+        asked = [answer.shard for answer in answers if offset in answer.offsets]
+        left_out = {shard: shard + 1000 for shard in range(len(answers) + 1)}
+        assert frame.as_of[by] == left_out | {shard: shard * 10 for shard in asked}
 
 
 class Desk:
@@ -222,7 +226,7 @@ def test_a_shard_may_be_ahead_of_another():
 def test_only_the_shards_that_take_part_are_waited_for():
     desk = Desk()
     given = partial({0: (1, [])}, shard=3, shards=(3,))
-    assert desk.assembly.add(given, 0, 0).as_of == {3: -1}
+    assert desk.assembly.add(given, 0, 0).as_of == [{3: -1}]
 
 
 def test_a_repeat_of_a_frame_that_is_out_is_dropped():
@@ -246,7 +250,7 @@ def test_the_first_answer_of_a_shard_counts():
     assembly.add(partial({0: (1, [(1.0, 5)])}, shard=0, as_of=7), 0, 0)
     assembly.add(partial({0: (1, [(9.0, 6)])}, shard=0, as_of=8), 0, 1)
     frame = assembly.add(partial({0: (1, [])}, shard=1), 0, 2)
-    assert (frame.as_of[0], merged_hits(frame)) == (7, [[(b'"0/5"', 1.0)]])
+    assert (frame.as_of[0][0], merged_hits(frame)) == (7, [[(b'"0/5"', 1.0)]])
 
 
 def test_a_frame_that_its_router_sent_to_some_shards_only_is_given_up():
@@ -442,7 +446,7 @@ class FleetOfLogs(RuleBasedStateMachine):
     def note(self, merged, name):
         offsets = set(range(name.first, name.last + 1))
         assert (merged.partition, set(merged.offsets.tolist())) == (name.partition, offsets)
-        assert merged.as_of.keys() == set(range(SHARDS))
+        assert [as_of.keys() for as_of in merged.as_of] == [set(range(SHARDS))]
         self.repeats += not offsets.isdisjoint(self.written[name.partition])
         self.repeats += not offsets.isdisjoint(self.in_flight[name.partition])
         self.in_flight[name.partition] |= offsets

@@ -1,0 +1,93 @@
+"""From files of subscriptions and events to a plan, and what it would bring."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from configs import Collection
+from podium.lines import opened, read_lines, record_of
+from podium.terminal import Exit, Failure
+from topics.bad_record import BadRecord
+from topics.events import EventContract
+from topics.subscriptions import contract_for
+from workers.hulls import MOST_ATTRIBUTES, OwnedBoxes, hulls_of_columns
+from workers.placement import Expected, Plan, expected_of, key_on, make_plan, middles_of
+
+MOST_SUBSCRIPTIONS, MOST_EVENTS = 50_000, 5_000
+_SEED = 1
+
+
+class Sample(NamedTuple):
+    ids: list[str]
+    boxes: OwnedBoxes
+    middles: np.ndarray
+    events: np.ndarray
+    skipped: int  # lines that no worker would take
+
+
+def read_sample(collection: Collection, file: str, events_file: str | None) -> Sample:
+    """The first subscriptions of a file, and events: of a file, or where subscriptions are."""
+    contract = contract_for(collection.kind, collection.attributes)
+    ids, rows, skipped = [], [], 0
+    with opened(file) as source:
+        for line in read_lines(source.stream):
+            try:
+                record = record_of(line.text, "subscriptions")
+                row = contract.parse(record.value or b"")
+            except (BadRecord, ValueError):
+                skipped += 1
+                continue
+            ids.append((record.key or b"").decode())
+            rows.append(row)
+            if len(rows) == MOST_SUBSCRIPTIONS:
+                break
+    if not rows:
+        remedy = "each line is a subscription with an `id`, as `podium send` takes them"
+        raise Failure(f"{file}: got no subscription of {collection.name}", remedy, Exit.USAGE)
+    columns, numbers = contract.columns(rows), np.arange(len(rows))
+    boxes = hulls_of_columns(collection.kind, collection.attributes, numbers, columns)
+    middles = middles_of(boxes, len(rows))
+    events = _read_events(collection, events_file) if events_file else _likely_events(middles)
+    return Sample(ids, boxes, middles, events, skipped)
+
+
+def _read_events(collection: Collection, file: str) -> np.ndarray:
+    contract = EventContract(collection.kind, collection.attributes, 1, 1, 1)
+    rows = []
+    with opened(file) as source:
+        for line in read_lines(source.stream):
+            try:
+                rows.append(contract.row(record_of(line.text, "events").value))
+            except (BadRecord, ValueError):
+                continue
+            if len(rows) == MOST_EVENTS:
+                break
+    if not rows:
+        raise Failure(f"{file}: got no event of {collection.name}", "", Exit.USAGE)
+    numbers = contract.numbers(contract.columns(rows))
+    return np.ascontiguousarray(numbers[:, :MOST_ATTRIBUTES])
+
+
+def _likely_events(middles: np.ndarray) -> np.ndarray:
+    """Events where subscriptions are: each attribute the middle of somebody's interval."""
+    random = np.random.default_rng(_SEED)
+    events = np.full((min(len(middles), MOST_EVENTS), middles.shape[1]), np.nan)
+    chosen = random.choice(len(middles), len(events), replace=False)
+    for attribute in range(middles.shape[1]):
+        known = middles[np.isfinite(middles[:, attribute]), attribute]
+        if len(known):
+            own = middles[chosen, attribute]
+            events[:, attribute] = np.where(np.isfinite(own), own, random.choice(known, len(own)))
+    return events
+
+
+def plan_of(collection: Collection, sample: Sample, shards: int) -> tuple[Plan, Expected]:
+    attributes = collection.attributes[:MOST_ATTRIBUTES]
+    known = sample.boxes, sample.middles, sample.events
+    plan = make_plan(collection.name, attributes, shards, *known)
+    return plan, expected_of(plan, *known)
+
+
+def keys_of(plan: Plan, sample: Sample) -> list[str]:
+    homes = (plan.shard_of(row) for row in sample.middles)
+    return [key_on(id, home, plan.shards) for id, home in zip(sample.ids, homes, strict=True)]
