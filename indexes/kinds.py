@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from indexes.boolean import BooleanMatcher, ExpressionArrays
+from indexes.boolean import BooleanArrays, BooleanMatcher
 from indexes.intervals import (
     ExactMatcher,
     LiveArrays,
@@ -30,7 +30,7 @@ def new_index(kind: str, attributes: Sequence[str]) -> AnyIndex:
 def index_from(kind: str, attributes: Sequence[str], arrays: Mapping[str, np.ndarray]) -> AnyIndex:
     """The index whose `to_arrays()` these are, without the names of the attributes."""
     if kind == "boolean":
-        return BooleanMatcher.from_arrays(ExpressionArrays(**arrays))
+        return BooleanMatcher.from_arrays(BooleanArrays(**arrays))
     if kind == "relaxed":
         return RelaxedMatcher.from_arrays(RelaxedArrays(np.array(attributes), **arrays))
     if len(attributes) == 1:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexes.boolean import ExpressionArrays, Hulls, hulls_of_arrays, hulls_of_expressions
+from indexes.boolean import BooleanArrays, Hulls, hulls_of_arrays, hulls_of_expressions
 
 # Further attributes are left out of the boxes, which makes them larger, but never wrong.
 MOST_ATTRIBUTES = 32
@@ -43,7 +43,7 @@ def hulls_of_index(
 ) -> OwnedBoxes:
     """Of an index by its arrays; `live` are its ids."""
     if kind == "boolean":
-        return _one_each(hulls_of_arrays(ExpressionArrays(**arrays), attributes[:MOST_ATTRIBUTES]))
+        return _one_each(hulls_of_arrays(BooleanArrays(**arrays), attributes[:MOST_ATTRIBUTES]))
     ids, lows, highs = arrays["ids"], arrays["lows"], arrays["highs"]
     if "delta_ids" in arrays:
         ids = np.concatenate((ids, arrays["delta_ids"]))

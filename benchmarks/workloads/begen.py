@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indexes.boolean import BooleanArrays, EncodedEvents
+from indexes.boolean.arrays import packed_texts
 from indexes.boolean.predicates import OPERATORS
 
 BETWEENS: Mapping[str, float] = {"between": 1.0}
@@ -137,11 +138,15 @@ def _subscriptions(
     firsts[of["!="]] += 1 + above[of["!="]]
     lists = _lists(w, of, value, firsts, seconds, rng)
     names = [f"a{column:04d}" for column in range(w.dimensions)]
+    name_lengths, name_bytes = packed_texts(names)
+    string_lengths, string_bytes = packed_texts([])
     rows = len(columns)
     return BooleanArrays(
-        attributes=np.array(names),
+        name_lengths=name_lengths,
+        name_bytes=name_bytes,
         texts=np.zeros(w.dimensions, np.bool_),
-        strings=np.empty(0, "U1"),
+        string_lengths=string_lengths,
+        string_bytes=string_bytes,
         string_counts=np.zeros(w.dimensions, np.int64),
         ids=np.arange(rows, dtype=np.int64),
         counts=np.full(rows, columns.shape[1], np.int64),

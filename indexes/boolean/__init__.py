@@ -11,7 +11,7 @@ from indexes.boolean.events import EncodedEvents
 from indexes.boolean.explanation import Explanation, Term
 from indexes.boolean.hulls import Hulls, hulls_of_arrays, hulls_of_expressions
 from indexes.boolean.k_index import KIndex
-from indexes.boolean.matcher import BooleanMatcher, ExpressionArrays
+from indexes.boolean.matcher import BooleanMatcher
 from indexes.boolean.predicates import Predicate
 from indexes.boolean.scan import Scan
 from indexes.boolean.warm_up import warm_up
@@ -24,7 +24,6 @@ __all__ = [
     "Buckets",
     "EncodedEvents",
     "Explanation",
-    "ExpressionArrays",
     "Hulls",
     "KIndex",
     "Predicate",

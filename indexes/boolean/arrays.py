@@ -1,5 +1,7 @@
 """Names of an index made canonical for saving, and taken over when loading."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from indexes.boolean.batches import IN, NOT_IN, Batch, BooleanArrays
@@ -18,13 +20,13 @@ def canonical_arrays(ids: np.ndarray, batch: Batch, vocabulary: Vocabulary) -> B
     for i, column in enumerate(used):
         names = vocabulary.strings(column)
         if names is not None:
-            own = _sorted_strings(batch, column, np.array(names), firsts, lists)
+            own = _sorted_strings(batch, column, names, firsts, lists)
             counts[i] = len(own)
             strings += own
     return BooleanArrays(
-        np.array([vocabulary.names[column] for column in used], dtype=np.str_),
+        *packed_texts(vocabulary.names[column] for column in used),
         np.array([vocabulary.codes[column] is not None for column in used], np.bool_),
-        np.array(strings, dtype=np.str_),
+        *packed_texts(strings),
         counts,
         ids,
         batch.counts,
@@ -38,7 +40,7 @@ def canonical_arrays(ids: np.ndarray, batch: Batch, vocabulary: Vocabulary) -> B
 
 
 def _sorted_strings(
-    batch: Batch, column: int, names: np.ndarray, firsts: np.ndarray, lists: np.ndarray
+    batch: Batch, column: int, names: list[str], firsts: np.ndarray, lists: np.ndarray
 ) -> list[str]:
     """Write new codes of a column's strings into `firsts` and `lists`; return those in use."""
     own = batch.columns == column
@@ -47,28 +49,43 @@ def _sorted_strings(
     single = np.flatnonzero(own & ~listed)
     spans = [(int(batch.firsts[i]), int(batch.firsts[i] + batch.seconds[i])) for i in runs]
     codes = np.concatenate([batch.firsts[single], *(batch.lists[a:b] for a, b in spans)])
-    in_use = np.unique(codes.astype(np.int64))
-    in_use = in_use[np.argsort(names[in_use], kind="stable")]
+    in_use = sorted(np.unique(codes.astype(np.int64)).tolist(), key=names.__getitem__)
     code = np.zeros(len(names))
     code[in_use] = np.arange(len(in_use))
     firsts[single] = code[batch.firsts[single].astype(np.int64)]
     for a, b in spans:
         lists[a:b] = np.sort(code[batch.lists[a:b].astype(np.int64)])
-    return names[in_use].tolist()
+    return [names[code] for code in in_use]
+
+
+def named_columns(arrays: BooleanArrays) -> list[tuple[str, bool]]:
+    """The attribute of each column, and whether it is of strings."""
+    names = _unpacked(arrays.name_lengths, arrays.name_bytes)
+    return list(zip(names, arrays.texts.tolist(), strict=True))
+
+
+def packed_texts(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    encoded = [text.encode() for text in texts]
+    lengths = np.array([len(text) for text in encoded], np.int32)
+    return lengths, np.frombuffer(b"".join(encoded), np.uint8)
+
+
+def _unpacked(lengths: np.ndarray, data: np.ndarray) -> list[str]:
+    ends = np.cumsum(lengths, dtype=np.int64)
+    whole, starts = data.tobytes(), (ends - lengths).tolist()
+    return [whole[a:b].decode() for a, b in zip(starts, ends.tolist(), strict=True)]
 
 
 def adopt_names(arrays: BooleanArrays, vocabulary: Vocabulary) -> Batch:
     """The conjunctions of saved arrays in the columns and codes of this vocabulary."""
-    columns = [
-        vocabulary.column(name, bool(text))
-        for name, text in zip(arrays.attributes.tolist(), arrays.texts.tolist(), strict=True)
-    ]
+    columns = [vocabulary.column(name, is_text) for name, is_text in named_columns(arrays)]
+    strings = _unpacked(arrays.string_lengths, arrays.string_bytes)
     batch = arrays.batch
     firsts, lists = batch.firsts.copy(), batch.lists.copy()
     start = 0
     for i, column in enumerate(columns):
         if arrays.texts[i]:
-            own = arrays.strings[start : start + arrays.string_counts[i]].tolist()
+            own = strings[start : start + int(arrays.string_counts[i])]
             start += int(arrays.string_counts[i])
             codes = np.array([vocabulary.code(column, string) for string in own], np.float64)
             _recode(batch, i, codes, firsts, lists)

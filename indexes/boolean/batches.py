@@ -36,12 +36,15 @@ class Batch(NamedTuple):
 class BooleanArrays(NamedTuple):
     """All subscriptions in the order of their ids: equal content gives equal bytes.
 
-    A string is its position among the strings of its column.
+    A string is its position among the strings of its column.  Texts are UTF-8, one after another:
+    numpy's own strings would all be as wide as the longest.
     """
 
-    attributes: np.ndarray  # str[columns]  by name, numbers before strings
+    name_lengths: np.ndarray  # i4[columns]
+    name_bytes: np.ndarray  # u1[...]  attributes by name, numbers before strings
     texts: np.ndarray  # b1[columns]  whether the column is of strings
-    strings: np.ndarray  # str[...]  the strings of the first column of strings, of the next, ...
+    string_lengths: np.ndarray  # i4[strings]
+    string_bytes: np.ndarray  # u1[...]  of the first column of strings, of the next, ...
     string_counts: np.ndarray  # i8[columns]
     ids: np.ndarray  # i8[n]  an id stands once for each of its alternatives
     counts: np.ndarray  # i8[n]
@@ -54,7 +57,7 @@ class BooleanArrays(NamedTuple):
 
     @property
     def batch(self) -> Batch:
-        return Batch(*self[5:])
+        return Batch(*self[7:])
 
 
 def compile_batch(conjunctions: Sequence[Sequence[Predicate]], vocabulary: Vocabulary) -> Batch:

@@ -5,13 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexes.boolean.batches import BETWEEN, EQ, GE, GT, IN, LE, LT, Batch
-from indexes.boolean.matcher import (
-    ExpressionArrays,
-    Expressions,
-    compile_expressions,
-    unpacked_texts,
-)
+from indexes.boolean.arrays import named_columns
+from indexes.boolean.batches import BETWEEN, EQ, GE, GT, IN, LE, LT, Batch, BooleanArrays
+from indexes.boolean.matcher import Expressions, compile_expressions
 from indexes.boolean.vocabulary import Vocabulary
 
 __all__ = ["Hulls", "hulls_of_arrays", "hulls_of_expressions"]
@@ -41,10 +37,8 @@ def hulls_of_expressions(
     return _hulls(np.repeat(ids, alternatives), batch, columns, attributes)
 
 
-def hulls_of_arrays(arrays: ExpressionArrays, attributes: Sequence[str]) -> Hulls:
-    names = unpacked_texts(arrays.name_lengths, arrays.name_bytes)
-    columns = list(zip(names.tolist(), arrays.texts.tolist(), strict=True))
-    return _hulls(arrays.ids, arrays.batch, columns, attributes)
+def hulls_of_arrays(arrays: BooleanArrays, attributes: Sequence[str]) -> Hulls:
+    return _hulls(arrays.ids, arrays.batch, named_columns(arrays), attributes)
 
 
 def _hulls(

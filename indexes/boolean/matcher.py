@@ -5,8 +5,8 @@ made by those who write predicates by hand.
 """
 
 import copy
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from indexes.boolean.events import EncodedEvents
 from indexes.boolean.vocabulary import UNKNOWN, Vocabulary
 from indexes.hits import HitTable
 
-__all__ = ["BooleanMatcher", "ExpressionArrays", "NamedEvents", "Term"]
+__all__ = ["BooleanMatcher", "Expressions", "NamedEvents", "Term"]
 
 _FEW_STRINGS = 100_000
 
@@ -53,29 +53,6 @@ class NamedEvents(Protocol):
     def names(self) -> Sequence[tuple[str, bool]]: ...  # attribute, whether of strings
     @property
     def strings(self) -> Sequence[tuple[int, str]]: ...  # position in `names`, string
-
-
-class ExpressionArrays(NamedTuple):
-    """`BooleanArrays` with its texts as UTF-8, one after another."""
-
-    name_lengths: np.ndarray  # i4[columns]
-    name_bytes: np.ndarray  # u1[...]
-    texts: np.ndarray  # b1[columns]
-    string_lengths: np.ndarray  # i4[strings]
-    string_bytes: np.ndarray  # u1[...]
-    string_counts: np.ndarray  # i8[columns]
-    ids: np.ndarray  # i8[n]
-    counts: np.ndarray  # i8[n]
-    columns: np.ndarray  # i4[predicates]
-    kinds: np.ndarray  # u1[predicates]
-    weights: np.ndarray  # f8[predicates]
-    firsts: np.ndarray  # f8[predicates]
-    seconds: np.ndarray  # f8[predicates]
-    lists: np.ndarray  # f8[values]
-
-    @property
-    def batch(self) -> Batch:
-        return Batch(*self[7:])
 
 
 class BooleanMatcher:
@@ -123,10 +100,7 @@ class BooleanMatcher:
         return np.unique(store.rows.ids[store.live()])
 
     def fork(self) -> Self:
-        other = copy.deepcopy(self)
-        store = other._tree._store
-        store.rows = store.rows._replace(meta=store.rows.reals.view(np.uint32))  # one memory again
-        return other
+        return copy.deepcopy(self)
 
     def rebase(self) -> None:
         """Build the tree anew."""
@@ -139,36 +113,15 @@ class BooleanMatcher:
     def check(self) -> None:
         self._tree.check()
 
-    def to_arrays(self) -> ExpressionArrays:
-        arrays = self._tree.to_arrays()
-        names, strings = _packed(arrays.attributes.tolist()), _packed(arrays.strings.tolist())
-        return ExpressionArrays(*names, arrays.texts, *strings, *arrays[3:])
+    def to_arrays(self) -> BooleanArrays:
+        return self._tree.to_arrays()
 
     @classmethod
-    def from_arrays(cls, arrays: ExpressionArrays) -> Self:
-        names = unpacked_texts(arrays.name_lengths, arrays.name_bytes)
-        strings = unpacked_texts(arrays.string_lengths, arrays.string_bytes)
+    def from_arrays(cls, arrays: BooleanArrays) -> Self:
         matcher = cls()
-        matcher._tree.insert_arrays(BooleanArrays(names, arrays.texts, strings, *arrays[5:]))
-        matcher._strings_at_first = len(strings)
+        matcher._tree.insert_arrays(arrays)
+        matcher._strings_at_first = len(arrays.string_lengths)
         return matcher
-
-
-def _packed(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-    encoded = [text.encode() for text in texts]
-    lengths = np.array([len(text) for text in encoded], np.int32)
-    return lengths, np.frombuffer(b"".join(encoded), np.uint8)
-
-
-def unpacked_texts(lengths: np.ndarray, data: np.ndarray) -> np.ndarray:
-    """Text by text, because an array of numpy's own strings has the width of the longest."""
-    texts = np.empty(len(lengths), object)
-    ends = np.cumsum(lengths, dtype=np.int64).tolist()
-    whole, start = data.tobytes(), 0
-    for i, end in enumerate(ends):
-        texts[i] = whole[start:end].decode()
-        start = end
-    return texts
 
 
 def compile_expressions(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexes.boolean import BooleanMatcher, ExpressionArrays, Predicate
+from indexes.boolean import BooleanArrays, BooleanMatcher, Predicate
 from tests.boolean_oracle import Expressions
 
 NAMES = ["age", "colour"]
@@ -133,4 +133,17 @@ def test_a_base_is_refused():
 def test_an_empty_matcher_saves_nothing_and_comes_back():
     arrays = BooleanMatcher().to_arrays()
     assert all(len(array) == 0 for array in arrays)
-    assert len(BooleanMatcher.from_arrays(ExpressionArrays(*arrays))) == 0
+    assert len(BooleanMatcher.from_arrays(BooleanArrays(*arrays))) == 0
+
+
+def test_one_long_string_does_not_make_the_others_long():
+    """Saved strings take what they have, not what the longest has."""
+    matcher = BooleanMatcher()
+    texts = ["x" * 100_000, *(str(number) for number in range(1000))]
+    terms = [[[Predicate("text", "=", text)]] for text in texts]
+    matcher.insert_many(np.arange(len(texts)), terms)
+    arrays = matcher.to_arrays()
+    assert sum(array.nbytes for array in arrays) < 250_000
+    again = BooleanMatcher.from_arrays(arrays)
+    event = named([{"text": ("x" * 100_000, 1.0)}])
+    assert again.top_k_many(event, 3).ids[0].tolist() == [0, -1, -1]
