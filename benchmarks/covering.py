@@ -13,7 +13,7 @@ from benchmarks.script import Experiment, Script, Step, run
 if TYPE_CHECKING:
     from benchmarks.report import Section
 
-NAMES = ("speed", "modes", "indexes")
+NAMES = ("speed", "routing", "modes", "indexes")
 PACKAGES = ("numpy", "numba")
 
 
@@ -23,10 +23,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 @contextmanager
 def _open(quick: bool, step: Step) -> Iterator[Experiment]:
-    from benchmarks import covering_experiments, covering_lab, covering_speed
+    from benchmarks import covering_experiments, covering_lab, covering_routing, covering_speed
 
     experiments = {
         "speed": covering_speed.speed,
+        "routing": covering_routing.routing,
         "modes": covering_experiments.modes,
         "indexes": covering_experiments.indexes,
     }

@@ -15,8 +15,15 @@ class _Routes:
     def __init__(self, record: RouteRecord, dimensions: int) -> None:
         self.generation, self.sequence = record.generation, 0
         self.next_offset = record.next_offset
-        self.cover = KDCover(dimensions)
-        self.cover.insert_many(record.ids, record.lows, record.highs)
+        self._cover = KDCover(dimensions)
+        # Around all boxes, and perhaps more: most events of other shards are outside of it.
+        self._low, self._high = np.full(dimensions, np.inf), np.full(dimensions, -np.inf)
+        self._add(record)
+
+    def _add(self, record: RouteRecord) -> None:
+        self._cover.insert_many(record.ids, record.lows, record.highs)
+        self._low = np.minimum(self._low, record.lows.min(axis=0, initial=np.inf))
+        self._high = np.maximum(self._high, record.highs.max(axis=0, initial=-np.inf))
 
     def follows(self, record: RouteRecord) -> bool:
         return (record.generation, record.sequence) == (self.generation, self.sequence + 1)
@@ -26,9 +33,16 @@ class _Routes:
         return record.generation == self.generation and record.sequence > self.sequence + 1
 
     def change(self, record: RouteRecord) -> None:
-        self.cover.delete_many(record.removed)
-        self.cover.insert_many(record.ids, record.lows, record.highs)
+        self._cover.delete_many(record.removed)
+        self._add(record)
         self.sequence, self.next_offset = record.sequence, record.next_offset
+
+    def hold(self, points: np.ndarray) -> np.ndarray:
+        """Which events lie in a box; what an event lacks is outside of nothing at first."""
+        inside = ~((points < self._low) | (points > self._high))
+        held = np.logical_and.reduce(inside, axis=1)
+        held[held] = self._cover.stab_many(points[held])
+        return held
 
 
 class RouteTable:
@@ -67,4 +81,4 @@ class RouteTable:
         routes = self._routes[shard]
         if routes is None:
             return np.ones(len(points), np.bool_)
-        return routes.cover.stab_many(points) | (after >= routes.next_offset)
+        return routes.hold(points) | (after >= routes.next_offset)
