@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numba import njit
 
 from indexes.covering import KDCover
 from topics.routes import RouteRecord
@@ -39,8 +40,7 @@ class _Routes:
 
     def hold(self, points: np.ndarray) -> np.ndarray:
         """Which events lie in a box; what an event lacks is outside of nothing at first."""
-        inside = ~((points < self._low) | (points > self._high))
-        held = np.logical_and.reduce(inside, axis=1)
+        held = _within(points, self._low, self._high)
         held[held] = self._cover.stab_many(points[held])
         return held
 
@@ -82,3 +82,15 @@ class RouteTable:
         if routes is None:
             return np.ones(len(points), np.bool_)
         return routes.hold(points) | (after >= routes.next_offset)
+
+
+@njit(cache=True)
+def _within(points, low, high):
+    """Which points are inside a box, as far as they are known."""
+    inside = np.ones(len(points), np.bool_)
+    for i in range(len(points)):
+        for j in range(len(low)):
+            if points[i, j] < low[j] or points[i, j] > high[j]:
+                inside[i] = False
+                break
+    return inside

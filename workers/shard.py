@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 from numba import njit
 
+from indexes.boolean import BooleanMatcher
 from topics.frames import Frame
 from topics.keys import Keys
 from topics.partials import Partial
@@ -140,8 +141,9 @@ class Shard:
     @property
     def _gains_by_rebasing(self) -> bool:
         # With several attributes most events are answered by a scan in rank order: a base that
-        # comes from elsewhere saves memory, but to build one here would only cost time.
-        return len(self.contract.attributes) == 1
+        # comes from elsewhere saves memory, but to build one here would only cost time.  Boolean
+        # expressions have no base; built anew, they forget strings that nobody names any more.
+        return isinstance(self._index, BooleanMatcher) or len(self.contract.attributes) == 1
 
     def begin_renewal(self) -> Renewal:
         """Start to note what the index that is being built elsewhere misses."""

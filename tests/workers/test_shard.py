@@ -299,3 +299,19 @@ def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
     latest = {key: value for offset, key, value in log if offset not in refused}
     assert len(shard) == sum(value is not None for value in latest.values())
     assert shard.nbytes > 0
+
+
+def test_a_boolean_shard_forgets_strings_that_nobody_names_any_more(monkeypatch):
+    monkeypatch.setattr("indexes.boolean.matcher._FEW_STRINGS", 100)
+    shard = new_shard("boolean", ("user", "pay"))
+    shard.open()
+    for turn in range(12):
+        named = ({"attr": "user", "op": "=", "value": f"{turn}-{i}"} for i in range(10))
+        apply(shard, *((b"%d" % i, json.dumps({"all": [p]}).encode()) for i, p in enumerate(named)))
+    assert shard.is_worn
+    renewal = shard.begin_renewal()
+    apply(shard, (b"0", None))  # what changes meanwhile is not lost
+    renewal.index.rebase()
+    shard.end_renewal(shard.next_offset)
+    assert not shard.is_worn
+    assert len(shard) == 9
