@@ -1,5 +1,6 @@
 """Starting a worker process of any role."""
 
+import faulthandler
 import logging
 import signal
 import sys
@@ -24,6 +25,7 @@ KINDS = ("ranked", "relaxed", "boolean")
 def run_worker(role: str, settings: Settings, collection: Collection) -> int:
     """Run until TERM or Ctrl-C; the exit code of the process."""
     log_to_stderr()
+    faulthandler.enable()  # a crash in compiled code says where
     if collection.kind not in KINDS:
         log.error(
             "collection %s: got kind %s, expected one of %s",
