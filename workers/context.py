@@ -1,6 +1,7 @@
 """What every worker has: settings, names, health, and the patience to wait for its broker."""
 
 import logging
+import re
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ log = logging.getLogger(__name__)
 
 BROKER = "broker"
 TOPICS = "topics"
+# What librdkafka adds to an error differs each time, and the same reason is said once.
+_HOW_LONG = re.compile(r" \(after \d+ms [^)]*\)")
 _REPLY_S = 5.0
 
 
@@ -121,4 +124,5 @@ def _ask_broker(context: Context, admin: AdminClient) -> None:
 
 def unreachable(context: Context, error: KafkaError) -> str:
     why = context.last_error[0] if context.last_error else error.str()
+    why = _HOW_LONG.sub("", why)
     return f"no answer from {context.settings.kafka.brokers} ({why})"

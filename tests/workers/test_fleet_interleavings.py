@@ -33,10 +33,12 @@ def base(fleet: Fleet, job: Job, random_: random.Random) -> None:
 
 
 def kill(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    fleet.wait_ready("matcher")  # it may have been killed just now
     fleet.kill("matcher")
 
 
 def restart(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    fleet.wait_ready("matcher")
     fleet.terminate("matcher")
     steps.random_steps(fleet, random_.randrange(1000), 20)
     fleet.start("matcher")
