@@ -20,7 +20,7 @@ from tests.workers.traffic import Traffic, eventually
 
 ROLES = ("router", "matcher", "merger")
 ROOT = Path(__file__).parents[2]
-READY_S = 120.0  # three processes that import numba, on two busy cores
+READY_S = 240.0  # processes that compile kernels at first, on two busy cores
 
 
 class Reply(NamedTuple):
