@@ -15,7 +15,7 @@ from workers.framing import dead_letter
 from workers.key_kernels import is_plain
 
 # Records whose changes are applied in one go while frames wait; few, so that these wait briefly.
-_LIVE_RECORDS = 100
+_LIVE_RECORDS = 500
 _LEAST_BEYOND_ASCII = 0x80
 
 Verdicts = dict[int, BadRecord]  # what is wrong with a record, by its place in its batch

@@ -113,7 +113,8 @@ def test_a_bad_record_becomes_a_dead_letter_to_the_byte(key, value, field):
     assert (changes.keys, changes.removed, changes.next_offset) == ([KEYS[1]], [], 7)
 
 
-def test_live_changes_come_in_steps_that_each_end_at_an_offset():
+def test_live_changes_come_in_steps_that_each_end_at_an_offset(monkeypatch):
+    monkeypatch.setattr("workers.changes._LIVE_RECORDS", 100)
     records = [(2 * i, KEYS[i % 3], good(i, i)) for i in range(250)]
     steps = read_live([message(*record) for record in records], CONTRACT, SHARDS)
     assert [step.next_offset for step in steps] == [199, 399, 499]
