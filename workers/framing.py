@@ -143,8 +143,9 @@ def frames(
     if asked is not None:
         shards, routed = np.flatnonzero(asked.events.any(axis=1)).tolist(), asked.as_of
     taking_part = np.array(shards, np.uint16)
+    tokens = [options.after for options in events.options if options.after]
     for shard in shards:
-        after = max((o.after.get(shard, -1) for o in events.options if o.after), default=-1)
+        after = max((token.get(shard, -1) for token in tokens), default=-1)
         frame = Frame(
             name, shard, taking_part, after, offsets, timestamps, columns, ks, keys, routed
         )
@@ -154,13 +155,15 @@ def frames(
 
 
 def _only(frame: Frame, events: Accepted, wanted: np.ndarray, contract: EventContract) -> Frame:
-    rows = wanted.tolist()
+    rows, columns = wanted.tolist(), frame.events
     tokens = [events.options[row].after for row in rows if events.options[row].after]
     return frame._replace(
         after=max((token.get(frame.shard, -1) for token in tokens), default=-1),
         offsets=frame.offsets[wanted],
         timestamps=frame.timestamps[wanted],
-        events=contract.columns([events.rows[row] for row in rows]),
+        events=columns[wanted]
+        if isinstance(columns, np.ndarray)
+        else contract.columns([events.rows[row] for row in rows]),
         ks=frame.ks[wanted],
         keys=Keys.pack([events.messages[row].key() for row in rows]),
     )

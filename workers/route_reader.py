@@ -56,9 +56,12 @@ class RouteReader:
         collection, table = self._context.collection, self._table
         points = np.ascontiguousarray(numbers[:, : table.dimensions])
         passing = np.empty((collection.shards, len(points)), np.bool_)
+        after = np.full(passing.shape, -1)
+        for event, options in enumerate(events.options):
+            for shard, offset in options.after.items():  # of most events there are none
+                after[shard, event] = offset
         for shard in range(collection.shards):
-            after = np.array([o.after.get(shard, -1) for o in events.options], np.int64)
-            passing[shard] = table.lets_through(shard, points, after)
+            passing[shard] = table.lets_through(shard, points, after[shard])
         if collection.emit_empty:  # somebody has to answer
             unwanted = np.flatnonzero(~passing.any(axis=0))
             passing[unwanted % collection.shards, unwanted] = True

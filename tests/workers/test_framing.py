@@ -1,5 +1,6 @@
 import math
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,10 +10,12 @@ from hypothesis import strategies as st
 
 from topics.bad_record import MAX_RECORD_BYTES
 from topics.events import EventContract, Options
+from topics.frames import FrameName
 from workers.framing import (
     MAX_BYTES_PER_RECORD,
     MAX_HITS_PER_RECORD,
     Accepted,
+    Asked,
     bundles,
     cut,
     frames,
@@ -293,3 +296,41 @@ def test_the_linger_is_short_when_idle_and_long_under_load():
     assert linger_s(0, 1, 20) == 0.001
     assert linger_s(1e6, 1, 20) == 0.02
     assert 0.001 < linger_s(200, 1, 20) < 0.02
+
+
+class Chosen(NamedTuple):
+    """Routes that let through what a test says."""
+
+    events: list[list[bool]]  # by shard
+
+    def asked(self, events, numbers):
+        assert numbers.shape == (len(events.messages), 2)
+        return Asked(np.array(self.events), np.array([10, 20, 30]))
+
+
+@pytest.mark.parametrize("kind", ["ranked", "boolean"])
+def test_with_routes_a_shard_gets_its_events_and_waits_for_their_tokens_only(kind):
+    contract = EventContract(kind, ["age", "visits"], k=5, max_k=100, shards=3)
+    tokens = [b"0@7,2@1", b"0@9,2@5", b"2@8"]
+    given = [
+        message(40 + i, b'{"age": %d}' % i, key=b"%d" % i, headers=[("podium-after", token)])
+        for i, token in enumerate(tokens)
+    ]
+    events = read_events(given, contract).accepted[0]
+    routes = Chosen([[True, False, True], [False] * 3, [True] * 3])
+    made = list(frames(events, contract, 77, routes))
+    assert [frame.shard for frame in made] == [0, 2]
+    for frame, offsets, after in zip(made, [[40, 42], [40, 41, 42]], [7, 8], strict=True):
+        assert frame.name == FrameName(0, 77, 40, 42)
+        assert frame.taking_part.tolist() == [0, 2]
+        assert frame.routed.tolist() == [10, 20, 30]
+        assert (frame.offsets.tolist(), frame.after) == (offsets, after)
+        ages = contract.numbers(frame.events)[:, 0].tolist()
+        assert ages == [offset - 40 for offset in offsets]
+        assert frame.keys.unpack() == [b"%d" % (offset - 40) for offset in offsets]
+        assert len(frame.ks) == len(frame.timestamps) == len(offsets)
+
+
+def test_events_that_no_shard_is_asked_about_make_no_frame(contract):
+    events = read_events([message(1, b"{}")], contract).accepted[0]
+    assert list(frames(events, contract, 77, Chosen([[False]] * 3))) == []
