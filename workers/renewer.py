@@ -25,7 +25,7 @@ class Renewer:
         self._rests_until = 0.0
 
     async def step(self, topic_id: str) -> None:
-        """Take a base that is new, or make one if the index is worn; else nothing."""
+        """Take a base that is new, or make one of a worn index, or set a stale one in order."""
         follower, loop = self._follower, asyncio.get_running_loop()
         # One that is as new as ours is taken as well: it has cost this machine nothing.
         wanted = range(self._shard.base_offset, self._shard.next_offset + 1)
@@ -35,8 +35,12 @@ class Renewer:
             since = base.next_offset
             await self._renew(lambda index: index.replace_base(trees, since), since)
             follower.taken(base)
-        elif self._shard.is_worn and time.monotonic() >= self._rests_until:
+        elif time.monotonic() < self._rests_until:
+            return
+        elif self._shard.is_worn:
             await self._renew(lambda index: index.rebase(), self._shard.next_offset)
+        elif self._shard.is_stale:
+            await self._renew(lambda index: index.refresh(), self._shard.base_offset)
 
     async def _renew(self, rebuild: Callable[[ShardIndex], None], base_offset: int) -> None:
         loop, began = asyncio.get_running_loop(), time.monotonic()

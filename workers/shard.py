@@ -139,6 +139,11 @@ class Shard:
         return worn and self._renewal is None
 
     @property
+    def is_stale(self) -> bool:
+        """Whether the index will soon hold frames up to set itself in order, unless renewed."""
+        return self._index.is_stale and self._renewal is None
+
+    @property
     def _gains_by_rebasing(self) -> bool:
         # With several attributes most events are answered by a scan in rank order: a base that
         # comes from elsewhere saves memory, but to build one here would only cost time.  Boolean

@@ -107,6 +107,14 @@ class BooleanMatcher:
         self._tree = BEStarTree.from_arrays(self._tree.to_arrays())
         _, self._strings_at_first = self._tree._vocabulary.size
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether it will soon set itself in order on its own: never, that is done in steps."""
+        return False
+
+    def refresh(self) -> None:
+        """Nothing is out of order but what `rebase()` mends."""
+
     def replace_base(self, trees: Sequence[Any], since: int) -> None:
         raise ValueError("got a base when none was expected: Boolean expressions have none")
 

@@ -62,6 +62,14 @@ class LiveMatcher:
         """Whether so much has changed since the base was built that a new one pays."""
         return base_rules.is_worn(self._live.changed, len(self))
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether it will soon set itself in order, which takes long: never, only its base ages."""
+        return False
+
+    def refresh(self) -> None:
+        """Nothing is out of order but what `rebase()` mends."""
+
     def insert(self, id: int, intervals: Mapping[str, tuple[float, float]], score: float) -> None:
         self.insert_many([id], *ends_of(intervals, self._column), [score])
 

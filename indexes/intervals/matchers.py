@@ -182,11 +182,13 @@ class ExactMatcher(RowMatcher):
             self._pages.delete(rows)
 
     def _note_changes(self, count: int) -> None:
-        self._changes += count
         if 4 * len(self) < self._rows.capacity:
             self._renew()
-        elif 2 * self._changes > len(self):
-            self._learn(self._pages.in_order())
+        else:
+            super()._note_changes(count)
+
+    def _make_coarse(self) -> None:
+        self._learn(self._pages.in_order())
 
     def _learn(self, rows: np.ndarray) -> None:
         self._changes = 0

@@ -190,11 +190,9 @@ class RelaxedMatcher(RowMatcher):
     def _displace(self, rows: np.ndarray) -> None:
         self._sieve.delete(rows)
 
-    def _note_changes(self, count: int) -> None:
+    def _make_coarse(self) -> None:
         # New rows go wherever there is room: after many changes pages have lost their order.
-        self._changes += count
-        if 2 * self._changes > len(self):
-            self._renew()
+        self._renew()
 
     def _learn(self, rows: np.ndarray) -> None:
         self._changes = 0

@@ -4,8 +4,10 @@ Subscriptions are rows of a `RowTable`.  Each attribute has a base and a delta o
 (`row_trees`); beside these a matcher has all rows in a coarse form that is quick to scan.
 
 `rebase()` makes new bases of all.  `replace_base()` does so with trees that were built elsewhere
-while updates went on.  Neither happens by itself: `is_worn` tells when it is time.  One thread at
-a time may use a matcher; `fork()` gives another thread one of its own.
+while updates went on.  Neither happens by itself: `is_worn` tells when it is time.  The coarse form
+is made anew when half of the rows have changed, which holds the next query up; whoever looks at
+`is_stale` can have a fork do it before.  One thread at a time may use a matcher; `fork()` gives
+another thread one of its own.
 """
 
 import sys
@@ -24,6 +26,10 @@ from indexes.intervals.ir_layout import Rows
 from indexes.intervals.row_trees import Column, RowTrees
 from indexes.intervals.rows import RowTable, by_rank
 from indexes.intervals.sopt_r_tree import SOPTRTree
+
+_STALE = 0.5  # of the rows have changed: the coarse form is not much use any more
+_SOON_STALE = 0.25
+_FEW_CHANGES = 1024  # make no difference, however few rows there are
 
 
 class Coarse(Protocol):
@@ -75,6 +81,16 @@ class RowMatcher(ABC):
         """Whether so much has changed since the bases were built that new ones pay."""
         in_deltas = len(self) - self._trees.in_base
         return base_rules.is_worn(in_deltas + self._trees.buried, len(self))
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether so much has changed that the coarse form will soon be made anew."""
+        return self._changes > max(_SOON_STALE * len(self), _FEW_CHANGES)
+
+    def refresh(self) -> None:
+        """Make the coarse form anew now; the answers stay the same."""
+        if self._changes:
+            self._make_coarse()
 
     def ids(self) -> np.ndarray:
         """Every id, ascending."""
@@ -138,7 +154,13 @@ class RowMatcher(ABC):
         """Make the coarse form anew, of all rows, in rank order."""
 
     @abstractmethod
-    def _note_changes(self, count: int) -> None: ...
+    def _make_coarse(self) -> None:
+        """`_learn` of all rows, in whatever way is quickest after many changes."""
+
+    def _note_changes(self, count: int) -> None:
+        self._changes += count
+        if self._changes > _STALE * len(self):
+            self._make_coarse()
 
     def _by_attribute(self) -> list[Column]:
         return [self._attribute(j) for j in range(len(self.attributes))]

@@ -29,6 +29,11 @@ class Renewing(RuleBasedStateMachine):
         assert self.matcher.delta_share == 0.0
         assert not self.matcher.is_worn
 
+    @rule()
+    def refresh(self):
+        self.matcher.refresh()
+        assert not self.matcher.is_stale
+
     @rule(late=st.booleans())
     def fork(self, late):
         other = self.matcher.fork()

@@ -290,6 +290,23 @@ def test_a_matcher_is_worn_when_a_tenth_has_changed(make, d):
     assert matcher.delta_share == 100 / 18_200
 
 
+def test_a_matcher_is_stale_when_a_quarter_has_changed_and_refreshed_it_is_not():
+    matcher, ids = ExactMatcher(ATTRIBUTES), np.arange(8000)
+    ends = np.zeros((len(ids), 3))
+    matcher.insert_many(ids, ends, ends, np.zeros(len(ids)))
+    matcher.rebase()
+    matcher.delete_many(ids[:1600])
+    assert not matcher.is_stale
+    matcher.insert_many(ids[:100], ends[:100], ends[:100], np.ones(100))
+    assert matcher.is_stale
+    before = matcher.top_k({"age": 0.0}, 200)
+    matcher.refresh()
+    assert not matcher.is_stale
+    assert matcher.top_k({"age": 0.0}, 200) == before
+    matcher.delete_many(ids[2000:5200])  # half: it does so by itself
+    assert not matcher.is_stale
+
+
 @pytest.mark.parametrize(("make", "d"), MATCHERS)
 def test_what_trees_have_and_is_no_longer_here_counts_as_change(make, d):
     attributes = ATTRIBUTES[:d]

@@ -315,3 +315,26 @@ def test_a_boolean_shard_forgets_strings_that_nobody_names_any_more(monkeypatch)
     shard.end_renewal(shard.next_offset)
     assert not shard.is_worn
     assert len(shard) == 9
+
+
+@pytest.mark.parametrize("kind", ["ranked", "relaxed"])
+def test_a_stale_shard_is_set_in_order_beside_its_frames(kind):
+    shard, rows = new_shard(kind), 4000
+    ends = {"age": [0, 9]}
+    body = (
+        {"where": ends, "score": 1} if kind == "ranked" else {"where": ends, "weights": {"age": 1}}
+    )
+    value = json.dumps(body).encode()
+    apply(shard, *((b"%d" % i, value) for i in range(rows)))
+    shard.open()
+    assert not shard.is_stale
+    apply(shard, *((b"%d" % i, value) for i in range(700)))  # each goes, and comes
+    assert shard.is_stale
+    base_offset, renewal = shard.base_offset, shard.begin_renewal()
+    assert not shard.is_stale  # one renewal at a time
+    apply(shard, (b"9", None))  # what changes meanwhile is not lost
+    renewal.index.refresh()
+    shard.end_renewal(base_offset)
+    assert not shard.is_stale
+    (hits,) = answers(shard.answer(frame((5, NAN), ks=[rows])))
+    assert len(hits) == len(shard) == rows - 1
