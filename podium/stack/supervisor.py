@@ -52,15 +52,21 @@ class Supervised:
 
 class Supervisor:
     """`changed` is called, with the table locked, whenever a process starts or ends; `say` gets a
-    line when one ends by itself."""
+    line when one ends by itself.  One that dies again and again restarts after `back_off_s`."""
 
-    def __init__(self, changed: Callable[[], None], say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        changed: Callable[[], None],
+        say: Callable[[str], None],
+        back_off_s: Sequence[float] = BACK_OFF_S,
+    ) -> None:
         self.lock = threading.RLock()
         self.table: dict[str, Supervised] = {}
         self.link = GuardLink()
         self.failure: StackError | None = None
         self._changed = changed
         self._say = say
+        self._back_off_s = back_off_s
         self._leave = threading.Event()
         self._thread = threading.Thread(target=self._tend_until_left, name="stack", daemon=True)
         self._thread.start()
@@ -172,7 +178,7 @@ class Supervisor:
             return
         settled = time.time() - child.started_at > SETTLED_S
         item.deaths = 1 if settled else item.deaths + 1
-        delay_s = BACK_OFF_S[min(item.deaths, len(BACK_OFF_S)) - 1]
+        delay_s = self._back_off_s[min(item.deaths, len(self._back_off_s)) - 1]
         note = f"ended ({how})" + (f"; starts again in {delay_s:g} s" if item.kept else "")
         append_line(item.log_path, note)
         self._say(f"{item.name} {note}")

@@ -21,9 +21,10 @@ MakeFleet = Callable[..., Fleet]
 def supervisor(opened: ExitStack) -> Iterator[Supervisor]:
     """Its guard process stops the workers also when the test run is killed.
 
-    They stop before the broker does, which is among what was `opened`.
+    They stop before the broker does, which is among what was `opened`.  One that a test kills
+    again and again is back after a second each time.
     """
-    supervisor = Supervisor(changed=lambda: None, say=print)
+    supervisor = Supervisor(changed=lambda: None, say=print, back_off_s=[1.0])
     yield supervisor
     supervisor.close()
 
