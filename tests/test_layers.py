@@ -76,7 +76,7 @@ def test_a_folder_imports_only_what_it_may(folder):
     assert not found
 
 
-@pytest.mark.parametrize("folder", OURS)
+@pytest.mark.parametrize("folder", sorted(OURS))
 def test_nothing_of_ours_imports_the_tests_or_imports_relatively(folder):
     for path in modules(folder):
         tree = ast.parse(path.read_text())
