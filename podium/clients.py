@@ -50,15 +50,17 @@ class KafkaClients:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # says less than the error before it
             self._last_error = error.str()
 
-    def require_topics(self, names: Iterable[str], remedy: str) -> None:
-        """A `Failure` unless all of `names` exist; no topic is created by asking."""
+    def require_topics(self, names: Iterable[str], remedy: str) -> dict[str, int]:
+        """Their partitions; a `Failure` unless all exist.  No topic is created by asking."""
         admin = self.admin()
         with self.reaching(admin):
             existing = admin.list_topics(timeout=ANSWER_S).topics
-        missing = [name for name in names if name not in existing]
+        wanted = list(names)
+        missing = [name for name in wanted if name not in existing]
         if missing:
             found = f"{', '.join(missing)} not found at {self.brokers}"
             raise Failure(f"topic {found}", f"create what is missing: {remedy}")
+        return {name: len(existing[name].partitions) for name in wanted}
 
     @contextmanager
     def reaching(self, client: Any) -> Iterator[None]:

@@ -2,19 +2,26 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
 from confluent_kafka import Producer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from podium.lines import BadLine, Line, Source, read_lines, record_of
+from podium.lines import BadLine, Line, Record, Source, read_lines, record_of
 from podium.sender import Headers, Sender
 from podium.terminal import Exit, counted, note, say, say_json
 
 SHOWN_PROBLEMS = 10
 FLUSH_S = 90.0  # longer than a record may wait for its acknowledgement
 INTERRUPTED_FLUSH_S = 5.0
+
+
+class Target(Protocol):
+    def send(self, line: int, record: Record) -> None: ...
+
+    def finish(self, timeout_s: float) -> None: ...
 
 
 class Run:
@@ -30,11 +37,16 @@ class Run:
         keep_going: bool,
     ) -> None:
         self._sender = Sender(producer, topics, headers, self._not_delivered)
+        self._target: Target = self._sender
         self._to, self._key_field, self._keep_going = to, key_field, keep_going
         self._bad = 0
         self._interrupted = False
         self._broken = False
         self._seconds = 0.0
+
+    def send_through(self, wrapped: Callable[[Sender], Target]) -> None:
+        """Have something between the lines and what sends them."""
+        self._target = wrapped(self._sender)
 
     def through(self, source: Source, name: str) -> None:
         began = time.monotonic()
@@ -48,7 +60,7 @@ class Run:
         except KeyboardInterrupt:
             self._interrupted = True
         try:
-            self._sender.finish(INTERRUPTED_FLUSH_S if self._interrupted else FLUSH_S)
+            self._target.finish(INTERRUPTED_FLUSH_S if self._interrupted else FLUSH_S)
         except KeyboardInterrupt:
             self._interrupted = True
         self._seconds = time.monotonic() - began
@@ -56,13 +68,12 @@ class Run:
     def _take(self, line: Line) -> bool:
         """Send one line; whether to go on."""
         try:
-            record = record_of(line.text, self._to, self._key_field)
+            self._target.send(line.number, record_of(line.text, self._to, self._key_field))
         except BadLine as error:
             self._bad += 1
             if self._bad <= SHOWN_PROBLEMS:
                 note(f"podium: line {line.number}: {error}")
             return self._keep_going
-        self._sender.send(line.number, record)
         return self._keep_going or not self._sender.undelivered
 
     def _not_delivered(self, line: int, reason: str) -> None:

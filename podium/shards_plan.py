@@ -11,7 +11,7 @@ from topics.bad_record import BadRecord
 from topics.events import EventContract
 from topics.subscriptions import contract_for
 from workers.hulls import MOST_ATTRIBUTES, OwnedBoxes, hulls_of_columns
-from workers.placement import Expected, Plan, expected_of, key_on, make_plan, middles_of
+from workers.placement import Expected, Plan, expected_of, keys_on, make_plan, middles_of
 
 MOST_SUBSCRIPTIONS, MOST_EVENTS = 50_000, 5_000
 _SEED = 1
@@ -89,5 +89,4 @@ def plan_of(collection: Collection, sample: Sample, shards: int) -> tuple[Plan, 
 
 
 def keys_of(plan: Plan, sample: Sample) -> list[str]:
-    homes = (plan.shard_of(row) for row in sample.middles)
-    return [key_on(id, home, plan.shards) for id, home in zip(sample.ids, homes, strict=True)]
+    return keys_on(sample.ids, [plan.shard_of(row) for row in sample.middles], plan.shards)

@@ -15,8 +15,6 @@ from indexes.covering import KDCover
 from topics.partitioning import partitions_of
 from workers.hulls import OwnedBoxes
 
-_KEYS_AT_ONCE = 64
-
 
 class Cut(msgspec.Struct, frozen=True, tag="cut"):
     """Subscriptions whose middle lies below or at `at` go one way, all others the other way."""
@@ -91,19 +89,25 @@ def expected_of(plan: Plan, boxes: OwnedBoxes, middles: np.ndarray, events: np.n
     return Expected(np.bincount(homes, minlength=plan.shards), np.array(shares))
 
 
-def key_on(id: str, shard: int, shards: int) -> str:
-    """`<id>~<n>` with the least n that murmur2 puts on the shard.
+def keys_on(ids: Sequence[str], homes: Sequence[int], shards: int) -> list[str]:
+    """Of each id `<id>~<n>`, with the least n that murmur2 puts on its shard.
 
-    >>> key_on("ad-7", 1, 4)
-    'ad-7~4'
+    >>> keys_on(["ad-7", "ad-8"], [1, 0], 4)
+    ['ad-7~9', 'ad-8~1']
     """
-    first = 0
-    while True:
-        keys = [f"{id}~{n}" for n in range(first, first + _KEYS_AT_ONCE)]
-        homes = partitions_of([key.encode() for key in keys], shards).tolist()
-        if shard in homes:
-            return keys[homes.index(shard)]
-        first += _KEYS_AT_ONCE
+    keys = [""] * len(ids)
+    left, n = list(range(len(ids))), 0
+    while left:
+        tried = [f"{ids[i]}~{n}" for i in left]
+        found = partitions_of([key.encode() for key in tried], shards).tolist()
+        missed = []
+        for i, key, shard in zip(left, tried, found, strict=True):
+            if shard == homes[i]:
+                keys[i] = key
+            else:
+                missed.append(i)
+        left, n = missed, n + 1
+    return keys
 
 
 class _Planner:

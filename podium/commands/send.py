@@ -1,6 +1,8 @@
 """`podium send`: JSON lines to the topics of a collection."""
 
 import enum
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,10 +11,15 @@ from podium.terminal import (
     BrokersOption,
     CollectionOption,
     ConfigOption,
+    Failure,
     JsonOption,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from configs import Collection
+    from podium.placing import PlacedSender
     from podium.sender import Headers
 
 
@@ -50,6 +57,14 @@ def send(
             "example 0@123,1@456 as printed after sending subscriptions.",
         ),
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Place subscriptions by this plan, as `podium shards plan --out FILE` writes it.",
+            show_default=False,
+        ),
+    ] = None,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Go on after a line that cannot be sent.")
     ] = False,
@@ -61,6 +76,10 @@ def send(
 
     Stops at the first line that cannot be sent, unless --keep-going; what was sent before it stays
     sent. Ends with a count and, after subscriptions, with the token for --after.
+
+    With --plan the key of a subscription is its id with an ending that puts it on its shard, and a
+    line with nothing but an id unsubscribes it on all shards. Send such a line before one that
+    changes what places a subscription.
     """
     from configs import load_collection, load_settings
     from podium.clients import KafkaClients
@@ -68,20 +87,40 @@ def send(
     from podium.sender import PRODUCER
     from podium.sending import Run
 
+    if plan is not None and to == "events":
+        raise typer.BadParameter("--plan is for subscriptions, not for --to events")
     headers = _headers(to, k, after)
     settings = load_settings(config, {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
+    placing = None if plan is None else _placing(plan, declared)
     with opened(file) as source:
         clients = KafkaClients(settings.kafka)
         names = _topics(settings.prefix, declared.name, to)
-        clients.require_topics(
+        partitions = clients.require_topics(
             list(names.values()), f"podium topics create --collection {collection}"
         )
         run = Run(clients.producer(PRODUCER), names, headers, to, key, keep_going)
+        if placing is not None:
+            _require_shards(names["subscriptions"], partitions, declared.shards)
+            # Whoever feeds a pipe may want to see each line arrive.
+            run.send_through(partial(placing, at_once=500 if source.size else 1))
         run.through(source, file)
     run.show(as_json)
     if run.exit_code:
         raise typer.Exit(run.exit_code)
+
+
+def _require_shards(topic: str, partitions: "Mapping[str, int]", shards: int) -> None:
+    if partitions[topic] != shards:
+        got = f"topic {topic}: got {partitions[topic]} partitions, expected {shards}"
+        remedy = f"declare shards: {partitions[topic]} in the collection file, and plan again"
+        raise Failure(f"{got}, one a shard of the plan", remedy)
+
+
+def _placing(file: Path, declared: "Collection") -> "Callable[..., PlacedSender]":
+    from podium.placing import PlacedSender, read_plan
+
+    return partial(PlacedSender, plan=read_plan(file, declared), collection=declared)
 
 
 def _headers(to: To, k: int | None, after: str | None) -> "Headers":

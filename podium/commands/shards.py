@@ -35,7 +35,8 @@ def plan(
         int | None, typer.Option("--shards", min=1, max=1024, help="Instead of the collection's.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the plan there, as JSON.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the plan there, for `podium send --plan`."),
     ] = None,
     keys: Annotated[
         Path | None,
@@ -93,8 +94,8 @@ def _show(proposed: "Plan", brings: "Expected", known: "Sample") -> None:
         f" {times:.1f} times fewer than to all"
     )
     say(
-        "key a subscription <id>~<n>, with the least n from 0 on that murmur2 puts on its shard"
-        " (--keys writes them)"
+        "key a subscription <id>~<n>, with the least n from 0 on that murmur2 puts on its shard:"
+        " --out FILE, then podium send --plan FILE does so"
     )
 
 
