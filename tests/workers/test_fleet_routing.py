@@ -9,7 +9,7 @@ from tests.workers.conftest import MakeFleet, fleets_of
 from tests.workers.fleet import Fleet
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
-from tests.workers.traffic import eventually, key_on
+from tests.workers.traffic import Sent, TopicReader, eventually, key_on
 
 ROUTED = {"shards": 3, "routing": {"enabled": True, "every_ms": 20}}
 KINDS = {
@@ -19,6 +19,11 @@ KINDS = {
     "few": {**ROUTED, "routing": {"enabled": True, "most_boxes": 2}},
     "quiet": {**ROUTED, "emit_empty": False},
 }
+PAIR = {
+    "routed": {"attributes": ["age", "visits"], **ROUTED},
+    "unrouted": {"attributes": ["age", "visits"], "shards": 3},
+}
+ROUNDS = 10
 READ_YOUR_WRITES = 2000
 
 
@@ -35,6 +40,15 @@ def routed(fleets: dict[str, Fleet], kind: str) -> Iterator[Fleet]:
     yield fleets[kind]
     fleets[kind].check_all(repeats=True)
     fleets[kind].clear()
+
+
+@pytest.fixture
+def pair(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[list[Fleet]]:
+    """The same collection twice, from the first record on, with routing and without."""
+    with fleets_of(make_fleet, broker, redis_url, PAIR) as made:
+        yield list(made.values())
+        for fleet in made.values():
+            fleet.check_all()
 
 
 def left_out(fleet: Fleet) -> float:
@@ -84,6 +98,68 @@ def test_an_event_that_no_shard_gets_has_no_record_where_nobody_asks_for_one(
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_answer_is_right_whoever_was_left_out(routed: Fleet, kind: str, seed: int):
     random_steps(routed, seed, 400)
+
+
+def test_matches_are_byte_for_byte_those_of_a_fleet_without_routing(pair: list[Fleet]):
+    routed, unrouted = pair
+    random_ = random.Random(7)
+
+    def enough() -> bool:
+        for _ in range(ROUNDS):
+            churn(pair, random_, changes=20)
+            # Routes lag behind the changes, so that these go everywhere, and the next do not.
+            ask_all(pair, random_, events=10)
+            ask_all(pair, random_, events=30)
+        return left_out(routed) > 100
+
+    eventually(enough, routed.diagnosis, 60)
+    assert left_out(unrouted) == 0
+    assert match_bodies(routed) == match_bodies(unrouted)
+
+
+def churn(pair: list[Fleet], random_: random.Random, changes: int) -> None:
+    """Most subscriptions of a shard are for its ages, few are for all of them."""
+    for _ in range(changes):
+        shard, number = random_.randrange(3), random_.randrange(12)
+        id = key_on(shard, 3, f"ad-{number}")
+        low = 100 * shard + random_.randrange(20)
+        where = {"age": [low, low + random_.randrange(6)]} if random_.random() < 0.97 else {}
+        if random_.random() < 0.3:
+            where["visits"] = [None, random_.randrange(4)]
+        score, gone = random_.randrange(4), random_.random() < 0.25
+        for fleet in pair:
+            if gone:
+                fleet.unsubscribe(id)
+            else:
+                fleet.subscribe(id, where, score)
+
+
+def ask_all(pair: list[Fleet], random_: random.Random, events: int) -> None:
+    """Events that wait for all changes, which in turn wait for the answers."""
+    asked: list[list[Sent]] = [[] for _ in pair]
+    tokens = [fleet.token() for fleet in pair]
+    for number in range(events):
+        event = {"age": 100 * random_.randrange(3) + random_.randrange(25), "visits": 2}
+        event = {name: value for name, value in event.items() if random_.random() < 0.9}
+        k, partition = random_.choice([None, 1, 20]), random_.randrange(2)
+        for fleet, sent, token in zip(pair, asked, tokens, strict=True):
+            sent.append(fleet.publish(event, b"%d" % number, k, token, partition))
+    for fleet, sent in zip(pair, asked, strict=True):
+        fleet.answers_to(sent)
+
+
+def match_bodies(fleet: Fleet) -> list[tuple[bytes, bytes]]:
+    """Keys and values of all match records, as in a collection of no name."""
+    reader = TopicReader(
+        {"bootstrap.servers": fleet.brokers},
+        fleet.topic("matches"),
+        fleet.declared.partitions.matches,
+    )
+    try:
+        name = fleet.declared.name.encode()
+        return sorted((m.key(), m.value().replace(name, b"")) for m in reader.read_to_end())
+    finally:
+        reader.close()
 
 
 @pytest.mark.parametrize("kind", ["ranked"])
