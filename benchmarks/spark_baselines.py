@@ -12,7 +12,7 @@ from indexes.intervals import SOPTArrays, SOPTRTree
 from podium.clients import KafkaClients
 from spark_streaming.kafka_options import executor_client
 from spark_streaming.shard_state import ShardState
-from spark_streaming.sopt_bases import COLUMNS, trees_of
+from spark_streaming.sopt_bases import trees_of
 from spark_streaming.topic_admin import topic_id_of
 from topics.base_store import BaseStore
 from topics.bases import BaseName, decode_state, decode_tree
@@ -57,7 +57,8 @@ def measure_from_state(settings: Settings, collection: Collection, end: int) -> 
     }
     began = time.perf_counter()
     arrays = decode_state(name, layout, store.get(name.state))
-    state = ShardState.from_arrays(arrays, COLUMNS[collection.kind])
+    contract = contract_for(collection.kind, collection.attributes)
+    state = ShardState.from_arrays(arrays, contract)
     read = time.perf_counter()
     built = list(trees_of(collection.kind, collection.attributes, state))
     taken = Baseline(read - began, time.perf_counter() - read)

@@ -32,19 +32,27 @@ from spark_streaming.errors import JobError, UsageError
 from spark_streaming.kafka_options import executor_client
 from spark_streaming.running import await_query, log_to_stderr, serve_metrics, stop_on_signals
 from spark_streaming.session import open_session
-from spark_streaming.sopt_bases import COLUMNS
 from spark_streaming.topic_admin import topic_id_of
+from topics import bases, subscriptions
 from topics.catalogue import topic_name
 
 log = logging.getLogger(__name__)
 
 
+# By job: the kinds that it is for, and what tells them from the others.
+_KINDS = {
+    SOPT_BASES: (bases.KINDS, "kinds with SOPT-R-trees"),
+    BACKFILL: (subscriptions.KINDS, "kinds that match events"),
+}
+
+
 def require(settings: Settings, collection: Collection, job: str, topics: Sequence[str]) -> None:
     """A `JobError` unless the job can be done: known before Spark has started, which takes long."""
-    if collection.kind not in COLUMNS:
+    kinds, which = _KINDS[job]
+    if collection.kind not in kinds:
         raise UsageError(
             f"collection {collection.name}: got kind {collection.kind},"
-            f" expected one of {', '.join(COLUMNS)}: {job} is for kinds with SOPT-R-trees"
+            f" expected one of {', '.join(kinds)}: {job} is for {which}"
         )
     client = executor_client(kafka_client_config(settings.kafka))
     for topic in topics:

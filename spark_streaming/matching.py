@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame
 
 from indexes.kinds import new_index
 from spark_streaming.shard_state import ShardState
-from spark_streaming.sopt_bases import COLUMNS
 from spark_streaming.worker_process import keep_quick
 from topics.bad_record import BadRecord, refuse_oversized
 from topics.base_store import BaseStore
@@ -24,6 +23,7 @@ from topics.bases import BaseName, decode_state
 from topics.events import EventContract
 from topics.keys import Keys
 from topics.matches import Hits, encode_many
+from topics.subscriptions import contract_for
 from topics.tokens import format_token
 
 MATCHES = "partition int, offset long, key binary, value binary, as_of string"
@@ -68,7 +68,7 @@ class _Events(NamedTuple):
 
     offsets: list[int]
     keys: list[bytes | None]
-    rows: list[tuple]
+    rows: list[Any]  # as the contract of their kind has them
     ks: list[int]
 
 
@@ -147,7 +147,7 @@ def _loaded(name: BaseName, store: str, kind: str, layout: bytes) -> tuple[Any, 
     if name.next_offset == 0:
         return index, np.empty(0, np.int64), pa.array([], pa.large_binary())
     arrays = decode_state(name, asked, BaseStore.open(store).get(name.state))
-    state = ShardState.from_arrays(arrays, COLUMNS[kind])
+    state = ShardState.from_arrays(arrays, contract_for(kind, asked["attributes"]))
     if len(state.ids):
         index.insert_many(state.ids, *state.columns)
     return index, state.ids, state.keys

@@ -4,7 +4,7 @@ The same records give the same rows, whether they are folded in one go or in sev
 in the order of ids, where the id is the offset of the key's latest good record.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topics.bad_record import BadRecord
-from topics.subscriptions import SubscriptionContract, check_ids
+from topics.subscriptions import SubscriptionContract, parse_batch
 
 _KEY_TYPE = pa.large_binary()
 
@@ -20,26 +20,28 @@ _KEY_TYPE = pa.large_binary()
 class ShardState(NamedTuple):
     ids: np.ndarray  # i8[n]  ascending
     keys: pa.Array  # large_binary[n]
-    columns: tuple[np.ndarray, ...]  # f8[n] or f8[n, d], as the contract has them
+    columns: tuple[np.ndarray, ...]  # as the contract has them
 
     @classmethod
     def empty(cls, contract: SubscriptionContract) -> "ShardState":
         return cls(np.empty(0, np.int64), pa.array([], _KEY_TYPE), tuple(contract.columns([])))
 
-    def to_arrays(self, names: Sequence[str]) -> dict[str, np.ndarray]:
-        """`names` are the columns'; keys become lengths and their bytes, one after the other."""
+    def to_arrays(self, contract: SubscriptionContract) -> dict[str, np.ndarray]:
+        """Keys become lengths and their bytes, one after the other."""
         lengths = pc.binary_length(self.keys).to_numpy().astype(np.int32)
         data = _key_bytes(self.keys, int(lengths.sum(dtype=np.int64)))
-        columns = dict(zip(names, self.columns, strict=True))
+        columns = contract.to_arrays(self.columns)
         return {"ids": self.ids, "key_lengths": lengths, "key_data": data, **columns}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> "ShardState":
+    def from_arrays(
+        cls, arrays: Mapping[str, np.ndarray], contract: SubscriptionContract
+    ) -> "ShardState":
         starts = np.zeros(len(arrays["ids"]) + 1, np.int64)
         np.cumsum(arrays["key_lengths"], out=starts[1:])
         buffers = [None, pa.py_buffer(starts), pa.py_buffer(arrays["key_data"])]
         keys = pa.Array.from_buffers(_KEY_TYPE, len(arrays["ids"]), buffers)
-        return cls(arrays["ids"], keys, tuple(arrays[name] for name in names))
+        return cls(arrays["ids"], keys, contract.from_arrays(arrays))
 
 
 class Refused(NamedTuple):
@@ -62,26 +64,18 @@ class ShardFold:
 
     def add(self, keys: pa.Array, values: pa.Array, offsets: np.ndarray) -> list[Refused]:
         """Take one batch; a bad record is skipped, and what it would replace stays."""
-        pairs = list(zip(keys.to_pylist(), values.to_pylist(), strict=True))
-        good, live, rows, refused = [], [], [], []
-        verdicts = check_ids(pairs, self._shard, self._shards)
-        for at, ((_, value), verdict) in enumerate(zip(pairs, verdicts, strict=True)):
-            try:
-                if verdict:
-                    raise verdict
-                if value is not None:
-                    rows.append(self._contract.parse(value))
-            except BadRecord as bad:
-                refused.append(Refused(at, bad))
-            else:
-                good.append(at)
-                live.append(value is not None)
-        self._keys.append(keys.take(pa.array(good, pa.int64())).cast(_KEY_TYPE))
+        parsed = parse_batch(
+            self._contract, keys.to_pylist(), values.to_pylist(), self._shard, self._shards
+        )
+        good = np.delete(np.arange(len(keys)), list(parsed.bad))
+        live = np.zeros(len(keys), np.bool_)
+        live[parsed.subscribing] = True
+        self._keys.append(keys.take(pa.array(good)).cast(_KEY_TYPE))
         self._offsets.append(offsets[good])
-        self._live.append(np.array(live, bool))
-        self._columns.append(tuple(self._contract.columns(rows)))
-        self.records += len(pairs)
-        return refused
+        self._live.append(live[good])
+        self._columns.append(parsed.columns)
+        self.records += len(keys)
+        return [Refused(row, parsed.bad[row]) for row in sorted(parsed.bad)]
 
     def onto(self, previous: ShardState) -> ShardState:
         """The state after all that was gathered."""

@@ -37,7 +37,6 @@ from topics.dead_letters import DeadLetter
 from topics.outbox import Outbox
 from topics.subscriptions import SubscriptionContract, contract_for
 
-COLUMNS = {"ranked": ("lows", "highs", "scores"), "relaxed": ("lows", "highs", "weights")}
 OUTCOMES = "shard int, base binary, lost string, records long, refused long, letters long"
 
 
@@ -138,7 +137,7 @@ class _ShardTask:
             return ShardState.empty(self._contract)
         name = self._plan.base(self._shard, start)
         arrays = decode_state(name, self._plan.layout, self._store.get(name.state))
-        return ShardState.from_arrays(arrays, COLUMNS[self._plan.kind])
+        return ShardState.from_arrays(arrays, self._contract)
 
     def add(self, batch: pa.RecordBatch) -> None:
         if self._lost is not None:  # another pass will read these records, and more
@@ -202,7 +201,7 @@ class _ShardTask:
 
     def _store_state(self, name: BaseName, state: ShardState) -> StoredBlob:
         plan = self._plan
-        parts = encode_state(name, plan.layout, state.to_arrays(COLUMNS[plan.kind]))
+        parts = encode_state(name, plan.layout, state.to_arrays(self._contract))
         self._store.put(name.state, parts)
         return StoredBlob.of(name.state, parts)
 

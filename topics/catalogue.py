@@ -112,21 +112,19 @@ def catalogue(layout: Layout) -> list[TopicSpec]:
             _deleted_after(layout.matches_retention_ms, FRAME_BYTES),
             "event key → JSON, the k best subscriptions of an event",
         ),
-        _topic(
-            layout,
-            "bases",
-            layout.shards,
-            {"cleanup.policy": "compact", "max.message.bytes": str(RECORD_BYTES)},
-            "internal: shard → its newest base, Spark job → matcher, partition = shard",
-            placed_by_key=True,
-        ),
-        _topic(
-            layout,
-            "routes",
-            layout.shards,
-            {"cleanup.policy": "compact", "max.message.bytes": str(FRAME_BYTES)},
-            "internal: shard → what it covers, matcher → router, partition = shard",
-            placed_by_key=True,
+        *(
+            _topic(
+                layout,
+                topic,
+                layout.shards,
+                {"cleanup.policy": "compact", "max.message.bytes": str(most_bytes)},
+                f"internal: shard → {what}, partition = shard",
+                placed_by_key=True,
+            )
+            for topic, most_bytes, what in (
+                ("bases", RECORD_BYTES, "its newest base, Spark job → matcher"),
+                ("routes", FRAME_BYTES, "what it covers, matcher → router"),
+            )
         ),
         *(
             _topic(

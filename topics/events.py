@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from topics.attribute_struct import struct_of
 from topics.bad_record import BadRecord, decode
 from topics.mixed_events import MixedColumns, MixedRows
 from topics.tokens import AFTER, parse_token
@@ -49,13 +50,9 @@ class NumberRows:
 
     def __init__(self, attributes: Sequence[str]) -> None:
         self.attributes = tuple(attributes)
-        fields = [f"a{i}" for i in range(len(self.attributes))]
-        event = msgspec.defstruct(
-            "Event",
-            [(field, AttributeValue, math.nan) for field in fields],
-            rename=dict(zip(fields, self.attributes, strict=True)),
+        self._decoder = msgspec.json.Decoder(
+            struct_of("Event", self.attributes, AttributeValue, math.nan)
         )
-        self._decoder = msgspec.json.Decoder(event)
 
     def row(self, value: bytes | None) -> tuple:
         """The attribute values of one event in order, NaN or None where absent."""

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from topics.attribute_struct import struct_of
 from topics.bad_record import BadRecord, decode
 from topics.keys import Keys
 from topics.packing import PREAMBLE, columns_at, join, open_header
@@ -86,13 +87,10 @@ class MixedRows:
 
     def __init__(self, attributes: Sequence[str]) -> None:
         self.attributes = tuple(attributes)
-        fields = [f"a{i}" for i in range(len(self.attributes))]
-        event = msgspec.defstruct(
-            "Event",
-            [(field, MixedValue, None) for field in fields],
-            rename=dict(zip(fields, self.attributes, strict=True)),
-        )
-        self._decoder = msgspec.json.Decoder(event if self.attributes else dict[str, Any])
+        event: Any = dict[str, Any]
+        if self.attributes:
+            event = struct_of("Event", self.attributes, MixedValue, None)
+        self._decoder = msgspec.json.Decoder(event)
 
     def row(self, value: bytes | None) -> Row:
         event = decode(self._decoder, value, EXPECTED)

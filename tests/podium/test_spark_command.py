@@ -30,13 +30,33 @@ def test_other_shards_than_the_topic_has_are_refused(podium, topics, tmp_path):
     assert "declare shards: 2" in ended.err
 
 
+@pytest.fixture
+def collection_of(undeclared, tmp_path):
+    """Options that name a collection of a kind, whose topics do not exist."""
+
+    def options(kind):
+        (tmp_path / "other").mkdir()
+        other = tmp_path / "other" / "places.yaml"
+        other.write_text(f"name: places\nkind: {kind}\n")
+        return "--collection", str(other), "--brokers", undeclared.brokers
+
+    return options
+
+
 @pytest.mark.parametrize("kind", ["boolean", "spatial_text"])
-def test_a_kind_without_bases_is_refused(podium, undeclared, tmp_path, kind):
-    (tmp_path / "other").mkdir()
-    other = tmp_path / "other" / "places.yaml"
-    other.write_text(f"name: places\nkind: {kind}\n")
-    ended = podium(
-        "spark", "sopt-bases", "--collection", str(other), "--brokers", undeclared.brokers
-    )
+def test_a_kind_without_bases_is_refused(podium, collection_of, kind):
+    ended = podium("spark", "sopt-bases", *collection_of(kind))
     assert ended.code == 2
     assert f"got kind {kind}, expected one of ranked, relaxed: sopt-bases is for" in ended.err
+
+
+def test_a_backfill_is_for_every_kind_that_the_fleet_matches(podium, collection_of):
+    ended = podium("spark", "backfill", "--parquet", "out", *collection_of("boolean"))
+    assert ended.code == 1
+    assert "topic podium.places.subscriptions does not exist" in ended.err
+
+
+def test_a_backfill_of_a_kind_that_nobody_matches_is_refused(podium, collection_of):
+    ended = podium("spark", "backfill", "--parquet", "out", *collection_of("spatial_text"))
+    assert ended.code == 2
+    assert "got kind spatial_text, expected one of ranked, relaxed, boolean" in ended.err

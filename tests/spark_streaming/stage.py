@@ -10,13 +10,14 @@ import yaml
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
-from configs import load_collection, load_settings
+from configs import Collection, load_collection, load_settings
 from indexes.intervals import SOPTRTree
 from indexes.intervals.sopt_r_tree import SOPTArrays
 from podium.topics_setup import ensure_topics
 from spark_streaming.bases_job import BasesJob
 from spark_streaming.running import await_query, stop_never
 from tests import oracle
+from tests.workers.steps import NAMES, expression
 from topics.base_store import BaseStore
 from topics.bases import Base, decode_record, decode_tree
 
@@ -87,18 +88,9 @@ class Stage:
         chance = random.Random(seed)
         for _ in range(count):
             key = f"k{chance.randrange(keys)}"
-            self.send(key, None if chance.random() < 0.15 else self._subscription(chance))
+            gone = chance.random() < 0.15
+            self.send(key, None if gone else random_subscription(chance, self.collection))
         self.flush()
-
-    def _subscription(self, chance: random.Random) -> dict[str, Any]:
-        relaxed = self.collection.kind == "relaxed"
-        names = [a for a in self.collection.attributes if chance.random() < 0.8]
-        if relaxed and not names:
-            names = [self.collection.attributes[0]]
-        where = {name: _interval(chance) for name in names}
-        if relaxed:
-            return {"where": where, "weights": {name: chance.randrange(1, 5) for name in names}}
-        return {"where": where, "score": chance.randrange(5)}
 
     def flush(self) -> None:
         assert not self._producer.flush(30)
@@ -183,6 +175,29 @@ class Stage:
                     for k in (1, 5, len(live) + 1):
                         assert tree.top_k(value, k) == expected[:k], (shard, attribute, value)
         return newest
+
+
+def random_subscription(chance: random.Random, collection: Collection) -> dict[str, Any]:
+    if collection.kind == "boolean":
+        return expression(chance, collection.attributes)
+    names = [name for name in collection.attributes if chance.random() < 0.8]
+    if collection.kind == "ranked":
+        where = {name: _interval(chance) for name in names}
+        return {"where": where, "score": chance.randrange(5)}
+    where = {name: _interval(chance) for name in names or collection.attributes[:1]}
+    return {"where": where, "weights": {name: chance.randrange(1, 5) for name in where}}
+
+
+def random_event(chance: random.Random, collection: Collection) -> dict[str, Any]:
+    """With a field that only a Boolean collection without attributes looks at."""
+    values = (
+        [0, 1, 2, 3, 2.5, "red", "blue", "green"] if collection.kind == "boolean" else range(12)
+    )
+    names = [name for name in collection.attributes or NAMES if chance.random() < 0.9]
+    event: dict[str, Any] = {name: chance.choice(values) for name in names}
+    if names and chance.random() < 0.2:
+        event[names[0]] = {"value": chance.choice(values), "weight": 0.5}
+    return {**event, "page": "/"}
 
 
 def _interval(chance: random.Random) -> Any:

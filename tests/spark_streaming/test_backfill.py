@@ -11,24 +11,24 @@ from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, UsageError
 from tests import oracle
+from tests.spark_streaming.stage import random_event
 
 KINDS = [
     pytest.param({"kind": "ranked"}, id="ranked"),
     pytest.param({"kind": "ranked", "attributes": ["age", "visits"]}, id="ranked-two-attributes"),
     pytest.param({"kind": "relaxed", "attributes": ["age", "visits"]}, id="relaxed"),
+    pytest.param({"kind": "boolean", "attributes": ["age", "colour"]}, id="boolean"),
+    pytest.param({"kind": "boolean", "attributes": []}, id="boolean-without-attributes"),
 ]
 
 
 def send_events(stage, count, seed=1, **options):
     chance = random.Random(seed)
     for i in range(count):
-        names = [name for name in stage.collection.attributes if chance.random() < 0.9]
-        event = {name: chance.randrange(12) for name in names}
-        if names and chance.random() < 0.2:
-            event[names[0]] = {"value": chance.randrange(12), "weight": 0.5}
         headers = [("podium-k", b"1")] if chance.random() < 0.2 else None
         key = f"e{i}" if chance.random() < 0.8 else None
-        stage.send_event(key, {**event, "page": "/"}, headers=headers, **options)
+        event = random_event(chance, stage.collection)
+        stage.send_event(key, event, headers=headers, **options)
     stage.flush()
 
 

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from configs import load_collection, load_settings
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
+from tests.spark_streaming.stage import random_event, random_subscription
 from tests.workers.conftest import fleets_of
 from tests.workers.traffic import ANSWER_S, TopicReader, eventually
 
@@ -16,6 +17,7 @@ COLLECTIONS = {
     "ranked-one": {"kind": "ranked", "attributes": ["age"], "k": 4},
     "ranked-two": {"kind": "ranked", "emit_empty": False},
     "relaxed": {"kind": "relaxed", "k": 5},
+    "boolean": {"kind": "boolean", "attributes": ["age", "colour"]},
 }
 
 
@@ -57,31 +59,21 @@ def test_a_backfill_writes_what_the_fleet_has_written(spark, fleets, tmp_path, w
 def _subscribe(fleet, chance):
     for _ in range(300):
         id = f"s{chance.randrange(120)}"
-        names = [name for name in fleet.declared.attributes if chance.random() < 0.8]
         if chance.random() < 0.15:
             fleet.unsubscribe(id)
-        elif names or fleet.declared.kind == "ranked":
-            fleet.subscribe(id, {name: _interval(chance) for name in names}, chance.randrange(1, 6))
+        else:
+            fleet.subscribe_with(id, random_subscription(chance, fleet.declared))
     fleet.send("subscriptions", b"nonsense", b"s1", refused=True)
-
-
-def _interval(chance):
-    low = chance.randrange(10)
-    high = low + chance.randrange(5)
-    return chance.choice([[low, high], [None, high], [low, None], {"gt": low - 1, "le": high}])
 
 
 def _publish(fleet, chance):
     """All wait for all subscriptions, so that the fleet answers from the same as the backfill."""
     after, events = fleet.token(), []
     for i in range(150):
-        names = [name for name in fleet.declared.attributes if chance.random() < 0.9]
-        event = {name: chance.randrange(12) for name in names}
-        if names and chance.random() < 0.2:
-            event[names[0]] = {"value": chance.randrange(12), "weight": 0.5}
+        event = random_event(chance, fleet.declared)
         key = f"e{i}".encode() if chance.random() < 0.8 else None
         k = chance.choice([None, None, 0, 1, 7])
-        events.append(fleet.publish({**event, "page": "/"}, key=key, k=k, after=after))
+        events.append(fleet.publish(event, key=key, k=k, after=after))
     events.append(fleet.publish(b"nonsense", refused=True))
     fleet.deliver(*events)
     return events

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from spark_streaming.shard_state import ShardFold, ShardState
 from topics.subscriptions import contract_for
 
-NAMES = {"ranked": ("lows", "highs", "scores"), "relaxed": ("lows", "highs", "weights")}
 KEYS = [b"a", b"bb", b"", "größe".encode(), b"zz", b"\xff"]
 VALUES = {
     "ranked": [
@@ -24,7 +23,14 @@ VALUES = {
         b'{"where": {"age": [1, null]}, "weights": {"age": 3}}',
         b'{"where": {}, "weights": {}}',
     ],
+    "boolean": [
+        None,
+        b'{"all": [{"attr": "age", "op": "between", "value": [1, null], "weight": 0.5}]}',
+        b'{"any": [{"all": [{"attr": "age", "op": "in", "value": ["\\u00f6", "\\n"]}]}]}',
+        b'{"all": [{"attr": "age", "op": "between", "value": [2, 1]}]}',
+    ],
 }
+GOOD_VALUES = {"ranked": 2, "relaxed": 1, "boolean": 2}  # so many, after None
 GOOD_KEYS = {b"a", b"bb", "größe".encode(), b"zz"}
 
 
@@ -44,7 +50,7 @@ def scanned(kind, records):
     """The oracle: one dictionary, record by record."""
     live, refused = {}, []
     for at, (key, value) in enumerate(records):
-        good_value = value is None or value in VALUES[kind][1 : 3 if kind == "ranked" else 2]
+        good_value = value is None or value in VALUES[kind][1 : 1 + GOOD_VALUES[kind]]
         if key not in GOOD_KEYS or not good_value:
             refused.append(2 * at)
         elif value is None:
@@ -69,9 +75,9 @@ def test_a_fold_in_any_pieces_is_the_scan_of_all(kind, data):
     assert state.keys.to_pylist() == [key for _, key, _ in expected]
     assert refused + later == expected_refused
     whole, _ = folded(contract, records, batch=30)
-    _require_equal(whole.to_arrays(NAMES[kind]), state.to_arrays(NAMES[kind]))
-    again = ShardState.from_arrays(state.to_arrays(NAMES[kind]), NAMES[kind])
-    _require_equal(again.to_arrays(NAMES[kind]), state.to_arrays(NAMES[kind]))
+    arrays = state.to_arrays(contract)
+    _require_equal(whole.to_arrays(contract), arrays)
+    _require_equal(ShardState.from_arrays(arrays, contract).to_arrays(contract), arrays)
 
 
 def _require_equal(one, other):

@@ -54,6 +54,31 @@ def test_a_subscription_is_read_or_refused_as_the_oracle_does(contract, document
     ]
 
 
+@given(st.lists(st.builds(dict, all=st.lists(likely, min_size=1, max_size=2)), max_size=4))
+def test_stored_subscriptions_are_those_that_were_parsed(documents):
+    rows = []
+    for document in documents:
+        try:
+            rows.append(OPEN.parse(json.dumps(document).encode()))
+        except BadRecord:
+            continue
+    columns = OPEN.columns(rows)
+    arrays = OPEN.to_arrays(columns)
+    assert all(array.dtype == "u1" for array in arrays.values())
+    assert OPEN.from_arrays(arrays).expressions.tolist() == columns.expressions.tolist()
+
+
+def test_open_ends_and_names_of_any_kind_are_stored():
+    terms = [
+        {"attr": 'a\n"', "op": "between", "value": [None, 3], "weight": 0},
+        {"attr": "größe", "op": "between", "value": [None, None]},
+        {"attr": "", "op": "not in", "value": ["\u2028", "\x00", "\n"]},
+    ]
+    value = json.dumps({"any": [{"all": terms}, {"all": terms[:1]}]}).encode()
+    columns = OPEN.columns([OPEN.parse(value)] * 2)
+    assert OPEN.from_arrays(OPEN.to_arrays(columns)).expressions.tolist() == [OPEN.parse(value)] * 2
+
+
 def shown(term):
     return term.attribute, term.op, term.value, term.weight
 

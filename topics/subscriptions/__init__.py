@@ -7,15 +7,14 @@ inside its shard.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
 
-import numpy as np
-
+from topics.subscriptions.batches import ParsedBatch, parse_batch
 from topics.subscriptions.boolean import (
     BooleanColumns,
     BooleanContract,
     BooleanSubscription,
 )
+from topics.subscriptions.contract import SubscriptionContract
 from topics.subscriptions.ids import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, check_ids
 from topics.subscriptions.ranked import RankedColumns, RankedContract, RankedSubscription
 from topics.subscriptions.relaxed import RelaxedColumns, RelaxedContract, RelaxedSubscription
@@ -27,6 +26,7 @@ __all__ = [
     "BooleanColumns",
     "BooleanContract",
     "BooleanSubscription",
+    "ParsedBatch",
     "RankedColumns",
     "RankedContract",
     "RankedSubscription",
@@ -36,19 +36,8 @@ __all__ = [
     "SubscriptionContract",
     "check_ids",
     "contract_for",
+    "parse_batch",
 ]
-
-
-class SubscriptionContract(Protocol):
-    """How the subscriptions of one collection are read."""
-
-    attributes: tuple[str, ...]
-
-    def parse(self, value: bytes) -> tuple[Any, ...]:
-        """One record's subscription, or `BadRecord`."""
-
-    def columns(self, rows: Sequence[Any]) -> tuple[np.ndarray, ...]:
-        """Parsed subscriptions as an index takes them, one array a column."""
 
 
 _CONTRACTS: dict[str, Callable[[Sequence[str]], SubscriptionContract]] = {

@@ -6,8 +6,10 @@
 """
 
 import math
-from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
@@ -33,63 +35,42 @@ class Predicate(Struct, forbid_unknown_fields=True, gc=False, kw_only=True, tag_
     weight: Weight = 1.0
 
 
-class _Compares(Predicate, kw_only=True):
-    value: float
-
-
-class _Equals(Predicate, kw_only=True):
-    value: float | str
-
-
-class _Lists(Predicate, kw_only=True):
-    value: Annotated[
-        tuple[float | str, ...], Meta(min_length=1, description="all numbers or all strings")
-    ]
-
-
-class Less(_Compares, kw_only=True, tag="<"):
-    op = "<"
-
-
-class LessOrEqual(_Compares, kw_only=True, tag="<="):
-    op = "<="
-
-
-class Greater(_Compares, kw_only=True, tag=">"):
-    op = ">"
-
-
-class GreaterOrEqual(_Compares, kw_only=True, tag=">="):
-    op = ">="
-
-
-class Equal(_Equals, kw_only=True, tag="="):
-    op = "="
-
-
-class NotEqual(_Equals, kw_only=True, tag="!="):
-    op = "!="
-
-
-class In(_Lists, kw_only=True, tag="in"):
-    op = "in"
-
-
-class NotIn(_Lists, kw_only=True, tag="not in"):
-    op = "not in"
-
-
-class Between(Predicate, kw_only=True, tag="between"):
-    op = "between"
-    value: Annotated[
-        tuple[float | None, float | None],
-        Meta(description="[low, high], both included; null is no end"),
-    ]
-
-
-AnyPredicate = (
-    Less | LessOrEqual | Equal | NotEqual | GreaterOrEqual | Greater | In | NotIn | Between
-)
+_Members = Annotated[
+    tuple[float | str, ...], Meta(min_length=1, description="all numbers or all strings")
+]
+_Ends = Annotated[
+    tuple[float | None, float | None],
+    Meta(description="[low, high], both included; null is no end"),
+]
+# What each operator takes as a value, and what it is called in the JSON Schema.
+_OPERATORS: dict[str, tuple[str, Any]] = {
+    "<": ("Less", float),
+    "<=": ("LessOrEqual", float),
+    "=": ("Equal", float | str),
+    "!=": ("NotEqual", float | str),
+    ">=": ("GreaterOrEqual", float),
+    ">": ("Greater", float),
+    "in": ("In", _Members),
+    "not in": ("NotIn", _Members),
+    "between": ("Between", _Ends),
+}
+# A struct each, so that the decoder checks a value by its operator.
+_STRUCTS = [
+    msgspec.defstruct(
+        title,
+        [("value", type_of_value)],
+        bases=(Predicate,),
+        namespace={"op": op},
+        module=__name__,
+        kw_only=True,
+        tag=op,
+    )
+    for op, (title, type_of_value) in _OPERATORS.items()
+]
+if TYPE_CHECKING:
+    AnyPredicate = Predicate
+else:
+    AnyPredicate = reduce(or_, _STRUCTS)
 Predicates = Annotated[tuple[AnyPredicate, ...], Meta(min_length=1, max_length=MAX_PREDICATES)]
 
 
@@ -157,6 +138,18 @@ class BooleanContract:
             expressions[place] = row
         return BooleanColumns(expressions)
 
+    def to_arrays(self, columns: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """Lines of JSON: the names and strings of a shard are kept as they were given."""
+        lines = msgspec.json.Encoder().encode_lines(columns[0].tolist())
+        return {"expressions": np.frombuffer(lines, np.uint8)}
+
+    def from_arrays(self, arrays: Mapping[str, np.ndarray]) -> BooleanColumns:
+        stored = _STORED.decode_lines(arrays["expressions"].data)
+        # JSON has no infinity: an end that was open is open again.
+        return self.columns(
+            [tuple(self._checked(one, "all") for one in expression) for expression in stored]
+        )
+
 
 def _of_one_type(predicate: Predicate) -> Predicate:
     first = type(predicate.value[0])
@@ -177,4 +170,5 @@ def _closed(predicate: Predicate) -> Predicate:
     return msgspec.structs.replace(predicate, value=ends)
 
 
-_CHECKS = {In.op: _of_one_type, NotIn.op: _of_one_type, Between.op: _closed}
+_CHECKS = {"in": _of_one_type, "not in": _of_one_type, "between": _closed}
+_STORED = msgspec.json.Decoder(tuple[Predicates, ...])

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from topics.attribute_struct import struct_of
 from topics.bad_record import BadRecord
 
 
@@ -30,13 +31,8 @@ Interval = (
 
 def by_attribute(title: str, type_of_field: Any, attributes: Sequence[str]) -> type[Struct]:
     """A struct with an optional field for each attribute, in their order, and no other."""
-    fields = [f"a{i}" for i in range(len(attributes))]
-    return msgspec.defstruct(
-        title,
-        [(field, type_of_field | UnsetType, UNSET) for field in fields],
-        rename=dict(zip(fields, attributes, strict=True)),
-        forbid_unknown_fields=True,
-    )
+    optional = type_of_field | UnsetType
+    return struct_of(title, attributes, optional, UNSET, forbid_unknown_fields=True)
 
 
 def ends_of(attributes: Sequence[str], intervals: Sequence[Any]) -> tuple[list[float], list[float]]:

@@ -3,7 +3,7 @@
 {"where": {"age": [20, 35], "visits": {"ge": 3, "lt": 9}}, "score": 7.5}
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -55,3 +55,9 @@ class RankedContract:
             np.array([high for _, high, _ in rows], np.float64).reshape(shape),
             np.array([score for _, _, score in rows], np.float64),
         )
+
+    def to_arrays(self, columns: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(zip(RankedColumns._fields, columns, strict=True))
+
+    def from_arrays(self, arrays: Mapping[str, np.ndarray]) -> RankedColumns:
+        return RankedColumns(*(arrays[name] for name in RankedColumns._fields))

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -84,3 +84,9 @@ class RelaxedContract:
             np.array([row[part] for row in rows], np.float64).reshape(shape) for part in range(3)
         )
         return RelaxedColumns(lows, highs, weights)
+
+    def to_arrays(self, columns: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(zip(RelaxedColumns._fields, columns, strict=True))
+
+    def from_arrays(self, arrays: Mapping[str, np.ndarray]) -> RelaxedColumns:
+        return RelaxedColumns(*(arrays[name] for name in RelaxedColumns._fields))

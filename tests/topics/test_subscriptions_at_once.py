@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from topics.bad_record import BadRecord
 from topics.subscriptions import contract_for
-from workers.batch_parsing import columns_at_once
+from topics.subscriptions.at_once import columns_at_once
 
 ATTRIBUTES = ("age", "visits")
 RANKED = contract_for("ranked", ATTRIBUTES)

@@ -1,8 +1,7 @@
 """Many subscriptions parsed at once, where they are written in the usual way.
 
-A replay reads millions of records, and going through them one by one in Python takes longer than
-decoding them.  What is not usual, such as a bad record, is left to the contract, which looks at
-each record by itself and knows what to say about it.
+What is not usual, such as a bad record, is left to the contract, which looks at each record by
+itself and knows what to say about it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +13,9 @@ from operator import attrgetter
 import msgspec
 import numpy as np
 
-from topics.subscriptions import RankedColumns, RankedContract, SubscriptionContract
+from topics.attribute_struct import struct_of
+from topics.subscriptions.contract import SubscriptionContract
+from topics.subscriptions.ranked import RankedColumns, RankedContract
 
 __all__ = ["columns_at_once"]
 
@@ -40,20 +41,15 @@ class _Ranked:
     """Ranked subscriptions whose intervals are all written as [low, high]."""
 
     def __init__(self, attributes: tuple[str, ...]) -> None:
-        fields = [f"a{i}" for i in range(len(attributes))]
         # Nothing of this can be part of a cycle, and telling the collector so saves half the time.
-        where = msgspec.defstruct(
-            "Where",
-            [(field, Ends, _NOT_CONSTRAINED) for field in fields],
-            rename=dict(zip(fields, attributes, strict=True)),
-            forbid_unknown_fields=True,
-            gc=False,
+        where = struct_of(
+            "Where", attributes, Ends, _NOT_CONSTRAINED, forbid_unknown_fields=True, gc=False
         )
         record = msgspec.defstruct(
             "Ranked", [("where", where), ("score", float)], forbid_unknown_fields=True, gc=False
         )
         self._decoder = msgspec.json.Decoder(record)
-        self._ends = [attrgetter(f"where.{field}") for field in fields]
+        self._ends = [attrgetter(f"where.{field}") for field in where.__struct_fields__]
 
     def columns(self, values: Sequence[bytes]) -> RankedColumns | None:
         lines = b"\n".join(values)
