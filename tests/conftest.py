@@ -18,6 +18,17 @@ from podium.stack import Stack
 
 Source = Callable[[], str]
 
+# Folders whose tests are kept together in one process: another would compile the same kernels.
+_COMPILING, _COMPILED = ("tests/indexes/", "tests/benchmarks/", "indexes/"), "compiled"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where several processes share the tests, one takes a whole file, or all that compile."""
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(_COMPILED if file.startswith(_COMPILING) else file))
+
 
 class LocalStack:
     """One stack for both services, started by the first that asks."""
