@@ -14,7 +14,7 @@ _MULTIPLIER = 0x61C88647  # 2**32 minus the golden ratio; a product with 32 bits
 _LOW = 0xFFFFFFFF
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _home(s, row):
     # No step overflows an int64, so the same code is right without the compiler.  Ends are often
     # small whole numbers, whose bits are all at the top: the shift brings them down.
@@ -27,7 +27,7 @@ def _home(s, row):
     return (((hashed * _MULTIPLIER) & _LOW) * len(s.box_slots)) >> 32
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _same_box(s, row, other):
     j, width = 0, s.bits.shape[1]
     while j < width and s.bits[row, j] == s.bits[other, j]:
@@ -35,7 +35,7 @@ def _same_box(s, row, other):
     return j == width
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def box_slot(s, row):
     """The slot of the head of this row's equals, or the free slot at which the search ends."""
     slot = _home(s, row)
@@ -53,7 +53,7 @@ def link_boxes(s, rows):
             s.box_slots[box_slot(s, rows[i])] = rows[i]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def unlink_box(s, row):
     """As `indexes.id_map.unlink`: later entries shift back, so that there are no tombstones."""
     size = len(s.box_slots)

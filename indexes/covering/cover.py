@@ -7,9 +7,11 @@ from numpy.typing import ArrayLike
 
 from indexes import validation
 from indexes.covering.batches import add_many, cover_many, remove_many
+from indexes.covering.by_call import ASK, NONE, UNDONE, Packer, scratch_for
 from indexes.covering.dispatch import Index, is_ready
 from indexes.covering.points import MOST_DIMENSIONS, box_point, box_points, many_ids, one_id
 from indexes.covering.store import COMPARED, NEWER, NIL, VISITED, RowTable
+from indexes.covering.unowned import Handle
 
 __all__ = ["Cover"]
 
@@ -28,6 +30,9 @@ class Cover(ABC):
                 f"dimensions: got {dimensions} when at most {MOST_DIMENSIONS} was expected"
             )
         self.rows = RowTable(2 * self.dimensions)
+        self.packed = Packer(self.dimensions)
+        self._scratch = scratch_for(2 * self.dimensions, np.zeros(1, np.int64))
+        self._handle = Handle((), ())
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -98,11 +103,22 @@ class Cover(ABC):
 
     def covers(self, lows: ArrayLike, highs: ArrayLike, k: int = 1) -> list[int]:
         """Up to k stored ids whose box contains the given one, in any order."""
+        if type(k) is int and k == 1 and (ends := self.packed(lows, highs)) is not None:
+            id = self._ask(ends)
+            if id != UNDONE:
+                return [] if id == NONE else [id]
         point = box_point(lows, highs, self.dimensions)
         k = min(validation.as_count("k", k), len(self))
         counts, ids = np.empty(1, np.int64), np.empty((1, k), np.int64)
         cover_many(self.index, self.rows.store, point, k, counts, ids)
         return ids[0, : counts[0]].tolist()
+
+    def _ask(self, ends: bytes) -> int:
+        index, store = self.index, self.rows.store
+        handle = self._handle
+        if handle.parts[0] is not index or handle.parts[1] is not store:
+            handle = self._handle = Handle(index, store, self._scratch)
+        return ASK[type(index)](handle.address, ends)
 
     def covers_many(self, lows: ArrayLike, highs: ArrayLike, k: int = 1) -> list[list[int]]:
         """As `covers`, one answer a box, in compiled code for all of them."""
@@ -121,5 +137,6 @@ class Cover(ABC):
     def check(self) -> None:
         """Raise `AssertionError` unless every structural invariant holds."""
         self.rows.check()
+        self._handle.check()
         live = self.rows.live()
         self._check_index(live[self.rows.store.links[live, NEWER] == NIL])

@@ -95,7 +95,7 @@ def _compile_replace(index, place, row, head):
     return lambda index, place, row, head: kernel(index, place, row, head)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add_box(index, store, id, point):
     """Store and index a new id; `is_ready` must hold, and the store have a free row."""
     row = add_row(store, id, point)
@@ -107,7 +107,7 @@ def add_box(index, store, id, point):
     return row
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def remove_box(index, store, row):
     older = store.links[row, OLDER]
     if store.links[row, NEWER] == NIL:

@@ -28,6 +28,7 @@ from indexes.covering.edges import (
     remove_edge,
 )
 from indexes.covering.store import COMPARED, NIL, OLDER, VISITED, live_rows, row_of
+from indexes.covering.unowned import unowned
 
 __all__ = ["REFUSED", "apply", "count_changed", "subscribe", "unsubscribe"]
 
@@ -40,6 +41,7 @@ def apply(graph, index, store, ids, points, subscribes, found, done):
 
     REFUSED is a command that subscribes a known id, or unsubscribes an unknown one.
     """
+    graph, index, store = unowned(graph), unowned(index), unowned(store)
     while done < len(ids):
         row = row_of(store, ids[done])
         if (row == NIL) != subscribes[done]:
@@ -56,7 +58,7 @@ def apply(graph, index, store, ids, points, subscribes, found, done):
     return done
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def count_changed(graph, row):
     """How many subscriptions get new covers when `row` leaves; NIL is one that comes."""
     return 1 if row == NIL else count_dependants(graph, row)

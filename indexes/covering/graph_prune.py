@@ -20,6 +20,7 @@ from indexes.covering.edges import (
 from indexes.covering.graph_kernels import REFUSED, count_changed, subscribe, unsubscribe
 from indexes.covering.kd_layout import free_blocks, free_nodes
 from indexes.covering.store import NIL, live_rows, row_of
+from indexes.covering.unowned import unowned
 
 __all__ = ["apply_pruned"]
 
@@ -29,6 +30,8 @@ def apply_pruned(
     graph, index, store, mirror, shadows, ids, points, subscribes, found, covered, negated, done
 ):
     """As `apply`; `covered` and `negated` are room for the rows of the mirror and for a point."""
+    graph, index, store = unowned(graph), unowned(index), unowned(store)
+    mirror, shadows = unowned(mirror), unowned(shadows)
     while done < len(ids):
         row = row_of(store, ids[done])
         if (row == NIL) != subscribes[done]:

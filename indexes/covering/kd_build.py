@@ -8,7 +8,9 @@ from indexes.covering.kd_layout import (
     BLOCK,
     DEPTH,
     DIM,
+    FIRST_FULL,
     FULL_AGAIN,
+    INSERTED,
     LEFT,
     RIGHT,
     ROOT,
@@ -27,6 +29,7 @@ from indexes.covering.kd_layout import (
     take_block,
     take_node,
 )
+from indexes.covering.signatures import signature
 from indexes.covering.store import NIL
 
 __all__ = ["plan_below", "rebuild", "rows_below"]
@@ -36,7 +39,7 @@ FIRST, END, OVER, SIDE, AXIS, PLAN_FIELDS = range(6)  # columns of a plan; a lea
 
 @njit(cache=True, nogil=True)
 def rows_below(tree, node):
-    bucket = tree.blocks.shape[2]
+    bucket = tree.bits.shape[1]
     rows = np.empty(tree.nodes[node, WEIGHT], np.int64)
     stack = np.empty(tree.state[DEPTH] + 2, np.int64)
     stack[0] = node
@@ -63,8 +66,8 @@ def plan_below(tree, store, top, rows, plan, values):
     `plan` and `values` take the nodes, siblings side by side and close to what lies below them, as
     a search meets them; how many there are.
     """
-    fill = max(1, tree.blocks.shape[2] * 3 // 4)
-    cuts = np.empty(tree.blocks.shape[1], np.int64)
+    fill = max(1, tree.bits.shape[1] * 3 // 4)
+    cuts = np.empty(tree.tops.shape[1], np.int64)
     _note(plan, 0, 0, len(rows), NIL, NIL)
     stack = np.empty(len(plan), np.int64)
     stack[0] = 0
@@ -113,8 +116,11 @@ def _partition(store, rows, first, end, axis, value):
 
 
 @njit(cache=True, nogil=True)
-def rebuild(tree, store, top, rows, plan, values):
-    """Plant what was planned for `top`; False, and no change, where room is short."""
+def rebuild(tree, store, top, rows, plan, values, thresholds):
+    """Plant what was planned for `top`; False, and no change, where room is short.
+
+    A whole tree gets new thresholds.
+    """
     leaves = (len(plan) + 1) // 2
     old_leaves = _leaves_below(tree, top)
     if free_nodes(tree) + 2 * (old_leaves - leaves) < 0:
@@ -124,7 +130,9 @@ def rebuild(tree, store, top, rows, plan, values):
     if top == tree.state[ROOT]:
         clear(tree)
         tree.state[ROOT] = take_node(tree, NIL)
-        tree.state[FULL_AGAIN] = 2 * len(rows)
+        tree.state[FULL_AGAIN] = max(len(rows), FIRST_FULL)
+        tree.state[INSERTED] = 0
+        tree.thresholds[:] = thresholds
         _plant(tree, store, tree.state[ROOT], rows, plan, values)
     else:
         _uproot(tree, top)
@@ -186,7 +194,8 @@ def _plant(tree, store, top, rows, plan, values):
         else:
             make_leaf(tree, made[i], take_block(tree))
             for at in range(plan[i, FIRST], plan[i, END]):
-                put_into_leaf(tree, store, made[i], rows[at])
+                bits = signature(tree.thresholds, store.points[rows[at]])
+                put_into_leaf(tree, store, made[i], rows[at], bits)
         tree.state[DEPTH] = max(tree.state[DEPTH], deep[i])
     for i in range(len(plan) - 1, -1, -1):
         if plan[i, AXIS] != NIL:

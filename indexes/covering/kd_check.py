@@ -19,6 +19,7 @@ from indexes.covering.kd_layout import (
     WEIGHT,
     Tree,
 )
+from indexes.covering.signatures import signature
 from indexes.covering.store import NIL, PLACE, Store
 
 __all__ = ["check_tree"]
@@ -28,7 +29,7 @@ def check_tree(tree: Tree, store: Store, heads: np.ndarray) -> None:
     """Raise `AssertionError` unless the tree holds exactly `heads`, each where cuts say."""
     nodes, state = tree.nodes, tree.state
     leaves, inner, rows = [], [], []
-    unbounded = np.full((2, tree.blocks.shape[1]), np.inf)
+    unbounded = np.full((2, tree.tops.shape[1]), np.inf)
     unbounded[0] = -np.inf
     stack = [(int(state[ROOT]), unbounded, 0)] if state[ROOT] != NIL else []
     while stack:
@@ -52,7 +53,7 @@ def check_tree(tree: Tree, store: Store, heads: np.ndarray) -> None:
 
     blocks = [int(nodes[leaf, BLOCK]) for leaf in leaves]
     assert all(tree.owners[b] == leaf for b, leaf in zip(blocks, leaves, strict=True))
-    bucket = tree.blocks.shape[2]
+    bucket = tree.bits.shape[1]
     next_block = {b: int(tree.members[b * bucket]) for b in range(int(state[USED_BLOCKS]))}
     next_node = {n: int(nodes[n, UP]) for n in range(int(state[USED_NODES]))}
     assert len(blocks) == state[LIVE_BLOCKS]
@@ -62,24 +63,23 @@ def check_tree(tree: Tree, store: Store, heads: np.ndarray) -> None:
 
 
 def _check_leaf(tree: Tree, store: Store, leaf: int, region: np.ndarray) -> list[int]:
-    """Points above the cuts to their left and up to those to their right; empty slots are NaN."""
+    """Points above the cuts to their left and up to those to their right; no bits beyond them."""
     weight, block = int(tree.nodes[leaf, WEIGHT]), int(tree.nodes[leaf, BLOCK])
-    bucket = tree.blocks.shape[2]
+    bucket = tree.bits.shape[1]
     assert 0 <= weight <= bucket
     assert weight > 0 or leaf == tree.state[ROOT]
     rows = tree.members[block * bucket : block * bucket + weight]
-    points = tree.blocks[block, :, :weight].T
-    exact = store.points[rows]
-    with np.errstate(over="ignore"):
-        below = np.nextafter(points, np.float32(-np.inf))
-    assert (points >= exact).all()
-    assert ((below < exact) | (exact == -np.inf)).all()
+    points, top = store.points[rows], tree.tops[leaf]
+    bits = [signature(tree.thresholds, point) for point in points]
+    assert tree.bits[block].tolist() == bits + [0] * (bucket - weight)
     assert (store.links[rows, PLACE] == block * bucket + np.arange(weight)).all()
-    assert np.isnan(tree.blocks[block, :, weight:]).all()
-    assert ((exact > region[0]) | (region[0] == -np.inf)).all()
-    assert (exact <= region[1]).all()
-    if weight:
-        assert (tree.tops[leaf] == points.max(axis=0)).all()
+    assert ((points > region[0]) | (region[0] == -np.inf)).all()
+    assert (points <= region[1]).all()
+    highest = points.max(axis=0, initial=-np.inf)
+    with np.errstate(over="ignore"):
+        below = np.nextafter(top, np.float32(-np.inf))
+    assert (top >= highest).all()
+    assert ((below < highest) | (highest == -np.inf)).all()
     return rows.tolist()
 
 

@@ -10,6 +10,7 @@ from indexes.covering.cover import Cover
 from indexes.covering.kd_build import PLAN_FIELDS, plan_below, rebuild, rows_below
 from indexes.covering.kd_check import check_tree
 from indexes.covering.points import event_points
+from indexes.covering.signatures import thresholds_of
 from indexes.covering.store import NIL
 
 __all__ = ["KDCover"]
@@ -27,7 +28,7 @@ class KDCover(Cover):
     [False, True]
     """
 
-    def __init__(self, dimensions: int, bucket: int = 32) -> None:
+    def __init__(self, dimensions: int, bucket: int = 64) -> None:
         super().__init__(dimensions)
         bucket = validation.as_count("bucket", bucket, least=2)
         self.index: kd_layout.Tree = kd_layout.allocate(2 * self.dimensions, bucket, 0, 0)
@@ -53,7 +54,8 @@ class KDCover(Cover):
         most = 2 * max(len(rows), 1)
         plan, cuts = np.empty((most, PLAN_FIELDS), np.int64), np.empty(most)
         used = plan_below(self.index, self.rows.store, top, rows, plan, cuts)
-        while not rebuild(self.index, self.rows.store, top, rows, plan[:used], cuts[:used]):
+        planned = (top, rows, plan[:used], cuts[:used], thresholds_of(self.rows.store.points[rows]))
+        while not rebuild(self.index, self.rows.store, *planned):
             self.grow(used)
 
     def grow(self, least: int) -> None:

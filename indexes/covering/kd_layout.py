@@ -4,99 +4,107 @@ Points are in the leaves; an inner node says in which dimension it is cut and wh
 the cut go left.  Beyond the paper every node knows its top, the greatest coordinate of its points
 in each dimension, so that a search leaves out what lies below the query anywhere.
 
-A leaf's points lie in its block, dimension by dimension, so that one instruction compares several.
-Slots of a block beyond the leaf's weight hold NaN, which no comparison lets through.  Blocks and
-tops are of 32-bit floats, rounded up (see `dominance`); cuts are exact.
+A leaf's block has the rows of its points and their signatures, zero beyond its weight.  Tops are
+32-bit floats, rounded up, and asked about a point rounded down; cuts are exact.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from indexes.covering.dominance import SAMPLE_POINTS, rounded_up
+from indexes.covering.dominance import rounded_up
+from indexes.covering.signatures import BITS
 from indexes.covering.store import NIL, PLACE
 
 # Columns of `nodes`.  A leaf has DIM = NIL; a free node has the next free one in UP.
 DIM, LEFT, RIGHT, UP, WEIGHT, CHANGES, BLOCK = range(7)
 NODE_FIELDS = 8  # one more than are used: a node fills a cache line
+_LINE = 64
 # Fields of `state`, behind the counters of work.
 ROOT, FREE_NODE, USED_NODES, LIVE_NODES, FREE_BLOCK, USED_BLOCKS, LIVE_BLOCKS = range(2, 9)
 DEPTH, SKEWED, INSERTED, FULL_AGAIN, STATE_FIELDS = range(9, 14)
-
-
-_FIRST_FULL = 1024  # points
+FIRST_FULL = 64  # points that thresholds are first chosen from
 
 
 class Tree(NamedTuple):
     nodes: np.ndarray  # i8[nodes, 8]  see above; WEIGHT counts points, CHANGES since it was cut
     cuts: np.ndarray  # f8[nodes]
     tops: np.ndarray  # f4[nodes, 2d]
-    blocks: np.ndarray  # f4[blocks, 2d, bucket]
+    bits: np.ndarray  # i8[blocks, bucket]  see `signatures`
     members: np.ndarray  # i8[blocks * bucket]  rows; a free block has the next free one first
     owners: np.ndarray  # i8[blocks]  the leaf of each block
-    sample: np.ndarray  # f4[2d, 32]  points that have been inserted; NaN while they are fewer
+    thresholds: np.ndarray  # f8[63]  NaN while there are few points
     # i8[13]  VISITED nodes, COMPARED points; heads of free lists, and counts; no path is longer
-    # than DEPTH; a SKEWED node is to be built anew; points ever INSERTED; how many points have the
-    # whole tree built anew, so that it lies in memory as it is searched
+    # than DEPTH; a SKEWED node is to be built anew; points INSERTED since the whole tree was, and
+    # how many have it built anew, so that thresholds suit, and it lies in memory as it is searched
     state: np.ndarray
 
 
 def allocate(width: int, bucket: int, nodes: int, blocks: int) -> Tree:
     state = np.zeros(STATE_FIELDS, np.int64)
     state[[ROOT, FREE_NODE, FREE_BLOCK, SKEWED]] = NIL
-    state[FULL_AGAIN] = _FIRST_FULL
+    state[FULL_AGAIN] = FIRST_FULL
     return Tree(
-        nodes=np.zeros((nodes, NODE_FIELDS), np.int64),
+        nodes=_aligned((nodes, NODE_FIELDS), np.int64),
         cuts=np.empty(nodes),
-        tops=np.empty((nodes, width), np.float32),
-        blocks=np.empty((blocks, width, bucket), np.float32),
+        tops=_aligned((nodes, width), np.float32),
+        bits=_aligned((blocks, bucket), np.int64),
         members=np.empty(blocks * bucket, np.int64),
         owners=np.empty(blocks, np.int64),
-        sample=np.full((width, SAMPLE_POINTS), np.nan, np.float32),
+        thresholds=np.full(BITS, np.nan),
         state=state,
     )
 
 
+def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Zeros from the beginning of a cache line on, so that rows of its length lie in one each."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.zeros(size + _LINE, np.uint8)
+    first = -room.__array_interface__["data"][0] % _LINE
+    return room[first : first + size].view(dtype).reshape(shape)
+
+
 def resized(tree: Tree, nodes: int, blocks: int) -> Tree:
     """A copy with room for so many nodes and blocks."""
-    copy = allocate(tree.blocks.shape[1], tree.blocks.shape[2], nodes, blocks)
+    copy = allocate(tree.tops.shape[1], tree.bits.shape[1], nodes, blocks)
     used_nodes, used_blocks = int(tree.state[USED_NODES]), int(tree.state[USED_BLOCKS])
     for name in ("nodes", "cuts", "tops"):
         getattr(copy, name)[:used_nodes] = getattr(tree, name)[:used_nodes]
-    for name in ("blocks", "owners"):
+    for name in ("bits", "owners"):
         getattr(copy, name)[:used_blocks] = getattr(tree, name)[:used_blocks]
-    members = used_blocks * tree.blocks.shape[2]
+    members = used_blocks * tree.bits.shape[1]
     copy.members[:members] = tree.members[:members]
-    return copy._replace(sample=tree.sample, state=tree.state)
+    return copy._replace(thresholds=tree.thresholds, state=tree.state)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def is_ready(tree):
     """Whether one more point fits, and nothing is to be built anew first."""
     return free_nodes(tree) > 1 and free_blocks(tree) > 0 and tree.state[SKEWED] == NIL
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def free_nodes(tree):
     return len(tree.nodes) - tree.state[LIVE_NODES]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def free_blocks(tree):
     return len(tree.owners) - tree.state[LIVE_BLOCKS]
 
 
 @njit(cache=True)
 def clear(tree):
-    """Forget all nodes and blocks, but not what was counted and sampled."""
+    """Forget all nodes and blocks, but not what was counted, nor the thresholds."""
     for field in (USED_NODES, LIVE_NODES, USED_BLOCKS, LIVE_BLOCKS, DEPTH):
         tree.state[field] = 0
     for field in (ROOT, FREE_NODE, FREE_BLOCK):
         tree.state[field] = NIL
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def take_node(tree, up):
     """A node that is still to be made a leaf or an inner node; there must be a free one."""
     state = tree.state
@@ -111,7 +119,7 @@ def take_node(tree, up):
     return node
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def make_leaf(tree, node, block):
     """Turn a node into a leaf without points."""
     make_inner(tree, node, NIL, 0.0, 0)
@@ -121,7 +129,7 @@ def make_leaf(tree, node, block):
         tree.tops[node, j] = -np.inf
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def make_inner(tree, node, dim, cut, weight):
     """Turn a node into one that is cut; its top and children are still to be set."""
     tree.nodes[node, DIM] = dim
@@ -133,7 +141,7 @@ def make_inner(tree, node, dim, cut, weight):
     tree.cuts[node] = cut
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def release_node(tree, node):
     tree.nodes[node, UP] = tree.state[FREE_NODE]
     tree.state[FREE_NODE] = node
@@ -142,10 +150,10 @@ def release_node(tree, node):
         tree.state[SKEWED] = NIL
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def take_block(tree):
     """An empty block; there must be a free one."""
-    state, bucket = tree.state, tree.blocks.shape[2]
+    state, bucket = tree.state, tree.bits.shape[1]
     block = state[FREE_BLOCK]
     if block != NIL:
         state[FREE_BLOCK] = tree.members[block * bucket]
@@ -153,41 +161,38 @@ def take_block(tree):
         block = state[USED_BLOCKS]
         state[USED_BLOCKS] += 1
     state[LIVE_BLOCKS] += 1
-    for j in range(tree.blocks.shape[1]):
-        for slot in range(bucket):
-            tree.blocks[block, j, slot] = np.nan
+    for slot in range(bucket):
+        tree.bits[block, slot] = 0
     return block
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def release_block(tree, block):
-    tree.members[block * tree.blocks.shape[2]] = tree.state[FREE_BLOCK]
+    tree.members[block * tree.bits.shape[1]] = tree.state[FREE_BLOCK]
     tree.state[FREE_BLOCK] = block
     tree.state[LIVE_BLOCKS] -= 1
 
 
-@njit(cache=True)
-def put_into_leaf(tree, store, leaf, row):
+@njit(cache=True, forceinline=True)
+def put_into_leaf(tree, store, leaf, row, bits):
     """Add a point to a leaf that is not full, without a look at the nodes above."""
-    bucket, slot = tree.blocks.shape[2], tree.nodes[leaf, WEIGHT]
-    block = tree.nodes[leaf, BLOCK]
-    for j in range(tree.blocks.shape[1]):
-        tree.blocks[block, j, slot] = rounded_up(store.points[row, j])
-    place = block * bucket + slot
+    slot, block = tree.nodes[leaf, WEIGHT], tree.nodes[leaf, BLOCK]
+    place = block * tree.bits.shape[1] + slot
+    tree.bits[block, slot] = bits
     tree.members[place] = row
     store.links[row, PLACE] = place
     tree.nodes[leaf, WEIGHT] = slot + 1
     raise_top(tree, leaf, store, row)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def raise_top(tree, node, store, row):
     for j in range(tree.tops.shape[1]):
         if store.points[row, j] > tree.tops[node, j]:
             tree.tops[node, j] = rounded_up(store.points[row, j])
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def join_tops(tree, node):
     """Set the top of an inner node from its children's; say whether it changed."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]

@@ -7,7 +7,7 @@ before a quarter of its points have changed: where no fair cut exists, that boun
 import numpy as np
 from numba import njit
 
-from indexes.covering.dominance import SAMPLE_POINTS, rounded_up
+from indexes.covering.dominance import rounded_up
 from indexes.covering.kd_cut import choose_cut, count_cuts
 from indexes.covering.kd_layout import (
     BLOCK,
@@ -32,15 +32,17 @@ from indexes.covering.kd_layout import (
     take_block,
     take_node,
 )
+from indexes.covering.signatures import signature
 from indexes.covering.store import NIL, PLACE
 
 __all__ = ["kd_delete", "kd_insert"]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def kd_insert(tree, store, row):
     """Index a row whose box is new; `is_ready` must hold."""
-    nodes, bucket = tree.nodes, tree.blocks.shape[2]
+    nodes, bucket = tree.nodes, tree.bits.shape[1]
+    bits = signature(tree.thresholds, store.points[row])
     if tree.state[ROOT] == NIL:
         tree.state[ROOT] = take_node(tree, NIL)
         make_leaf(tree, tree.state[ROOT], take_block(tree))
@@ -59,19 +61,19 @@ def kd_insert(tree, store, row):
             skewed = node
         node = child
         depth += 1
-    put_into_leaf(tree, store, node, row)
-    _sample(tree, store, row)
+    put_into_leaf(tree, store, node, row, bits)
+    tree.state[INSERTED] += 1
     tree.state[DEPTH] = max(tree.state[DEPTH], depth)
-    if skewed == NIL and nodes[tree.state[ROOT], WEIGHT] >= tree.state[FULL_AGAIN]:
+    if skewed == NIL and tree.state[INSERTED] >= tree.state[FULL_AGAIN]:
         skewed = tree.state[ROOT]
     if skewed != NIL:
         tree.state[SKEWED] = skewed
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def kd_delete(tree, store, row):
     """Take a head out of the tree; its row is still in the store."""
-    bucket = tree.blocks.shape[2]
+    bucket = tree.bits.shape[1]
     place = store.links[row, PLACE]
     block, slot = place // bucket, place % bucket
     leaf = tree.owners[block]
@@ -80,43 +82,30 @@ def kd_delete(tree, store, row):
     tree.members[place] = moved
     store.links[moved, PLACE] = place
     store.links[row, PLACE] = NIL
-    for j in range(tree.blocks.shape[1]):
-        tree.blocks[block, j, slot] = tree.blocks[block, j, last]
-        tree.blocks[block, j, last] = np.nan
+    tree.bits[block, slot] = tree.bits[block, last]
+    tree.bits[block, last] = 0
     tree.nodes[leaf, WEIGHT] = last
-    _lower_tops(tree, leaf)
+    _lower_tops(tree, store, leaf, row)
     _look_for_skew(tree, _merge(tree, store, leaf))
 
 
-@njit(cache=True)
-def _sample(tree, store, row):
-    """Keep points of the whole history, ever fewer of them: each 2**i-th is taken in turn."""
-    number = tree.state[INSERTED]
-    tree.state[INSERTED] += 1
-    step = 1
-    while step * SAMPLE_POINTS * 2 <= number:
-        step *= 2
-    if number % step == 0:
-        for j in range(len(tree.sample)):
-            tree.sample[j, number // step % SAMPLE_POINTS] = rounded_up(store.points[row, j])
-
-
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _is_skewed(tree, node, heavier):
     weight = tree.nodes[node, WEIGHT]
-    much = 10 * heavier > 7 * weight + 10 * tree.blocks.shape[2]
+    much = 10 * heavier > 7 * weight + 10 * tree.bits.shape[1]
     return much and 4 * tree.nodes[node, CHANGES] >= weight
 
 
 @njit(cache=True)
 def _split(tree, store, node):
     """Cut a full leaf; takes two nodes and one block."""
-    bucket, block = tree.blocks.shape[2], tree.nodes[node, BLOCK]
+    bucket, block = tree.bits.shape[1], tree.nodes[node, BLOCK]
     weight = tree.nodes[node, WEIGHT]
-    rows = np.empty(weight, np.int64)
+    rows, bits = np.empty(weight, np.int64), np.empty(weight, np.int64)
     for slot in range(weight):
         rows[slot] = tree.members[block * bucket + slot]
-    cuts = np.empty(tree.blocks.shape[1], np.int64)
+        bits[slot] = tree.bits[block, slot]
+    cuts = np.empty(tree.tops.shape[1], np.int64)
     count_cuts(tree, node, cuts)
     dim, cut = choose_cut(store, rows, 0, weight, cuts)
     release_block(tree, block)
@@ -126,22 +115,18 @@ def _split(tree, store, node):
     make_leaf(tree, right, take_block(tree))
     tree.nodes[node, LEFT] = left
     tree.nodes[node, RIGHT] = right
-    for row in rows:
-        put_into_leaf(tree, store, right if store.points[row, dim] > cut else left, row)
+    for i in range(weight):
+        side = right if store.points[rows[i], dim] > cut else left
+        put_into_leaf(tree, store, side, rows[i], bits[i])
 
 
-@njit(cache=True)
-def _lower_tops(tree, leaf):
+@njit(cache=True, forceinline=True)
+def _lower_tops(tree, store, leaf, lost):
     """Set the top of a leaf that lost a point, count the loss above, and join tops anew."""
-    block = tree.nodes[leaf, BLOCK]
     changed = False
-    for j in range(tree.blocks.shape[1]):
-        top = np.float32(-np.inf)
-        for slot in range(tree.nodes[leaf, WEIGHT]):
-            top = max(top, tree.blocks[block, j, slot])
-        if top != tree.tops[leaf, j]:
-            tree.tops[leaf, j] = top
-            changed = True
+    for j in range(tree.tops.shape[1]):
+        if rounded_up(store.points[lost, j]) == tree.tops[leaf, j]:
+            changed |= _lower_top(tree, store, leaf, j)
     node = tree.nodes[leaf, UP]
     while node != NIL:
         tree.nodes[node, WEIGHT] -= 1
@@ -152,12 +137,24 @@ def _lower_tops(tree, leaf):
 
 
 @njit(cache=True)
+def _lower_top(tree, store, leaf, j):
+    """Set the top of a leaf in one dimension; say whether it changed."""
+    first = tree.nodes[leaf, BLOCK] * tree.bits.shape[1]
+    highest = -np.inf
+    for slot in range(tree.nodes[leaf, WEIGHT]):
+        highest = max(highest, store.points[tree.members[first + slot], j])
+    changed = rounded_up(highest) != tree.tops[leaf, j]
+    tree.tops[leaf, j] = rounded_up(highest)
+    return changed
+
+
+@njit(cache=True, forceinline=True)
 def _merge(tree, store, leaf):
     """Merge a leaf under the underflow limit with its sibling; the node that stands there now.
 
     An empty leaf beside an inner node gives way to it.
     """
-    nodes, bucket = tree.nodes, tree.blocks.shape[2]
+    nodes, bucket = tree.nodes, tree.bits.shape[1]
     up = nodes[leaf, UP]
     if up == NIL or 4 * nodes[leaf, WEIGHT] > bucket:
         return leaf
@@ -169,9 +166,10 @@ def _merge(tree, store, leaf):
         return up
     if nodes[sibling, DIM] != NIL or (4 * nodes[up, WEIGHT] > 3 * bucket and not empty):
         return leaf
-    first = nodes[leaf, BLOCK] * bucket
+    block = nodes[leaf, BLOCK]
     for slot in range(nodes[leaf, WEIGHT]):
-        put_into_leaf(tree, store, sibling, tree.members[first + slot])
+        row = tree.members[block * bucket + slot]
+        put_into_leaf(tree, store, sibling, row, tree.bits[block, slot])
     _give_way(tree, leaf, up, sibling)
     return up
 
@@ -196,7 +194,7 @@ def _give_way(tree, leaf, up, sibling):
     release_node(tree, sibling)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _look_for_skew(tree, node):
     """Note the topmost subtree that has one side too heavy."""
     nodes, skewed = tree.nodes, NIL

@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 
 from indexes import validation
 
-__all__ = ["MOST_DIMENSIONS", "box_point", "box_points", "event_points", "many_ids", "one_id"]
+__all__ = [
+    "MOST_DIMENSIONS", "MOST_ID", "box_point", "box_points", "event_points", "many_ids", "one_id",
+]  # fmt: skip
 
 MOST_DIMENSIONS = 32
-_MOST_ID = 2**63 - 1
+MOST_ID = 2**63 - 1
 
 
 def box_point(lows: ArrayLike, highs: ArrayLike, dimensions: int) -> np.ndarray:
@@ -54,7 +56,7 @@ def _checked_point(lows: ArrayLike, highs: ArrayLike, dimensions: int) -> np.nda
 
 def one_id(id: int) -> np.ndarray:
     """An id as i8[1]."""
-    if type(id) is int and 0 <= id <= _MOST_ID:
+    if type(id) is int and 0 <= id <= MOST_ID:
         return np.array([id])
     return validation.as_id_array([id])
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
+from indexes.covering.by_call import COMMAND, LEAVE, UNDONE, scratch_for
 from indexes.covering.commands import (
     Change,
     Commands,
@@ -31,7 +32,8 @@ from indexes.covering.graph_check import check_graph, check_mirror
 from indexes.covering.graph_kernels import REFUSED, apply
 from indexes.covering.graph_prune import apply_pruned
 from indexes.covering.kd_cover import KDCover
-from indexes.covering.points import box_point, one_id
+from indexes.covering.points import MOST_ID, box_point, one_id
+from indexes.covering.unowned import Handle
 
 __all__ = ["RelationGraph", "Work"]
 
@@ -69,6 +71,7 @@ class RelationGraph:
         self._covered = np.empty(0, np.int64)
         self._negated = np.empty(2 * cover.dimensions)
         self._no_point = np.empty((1, 2 * cover.dimensions))  # of one that unsubscribes
+        self._handle = Handle((), (), (), ())
 
     def __len__(self) -> int:
         return len(self._cover)
@@ -103,11 +106,30 @@ class RelationGraph:
         return Work(*(int(state[field + kind]) for field in (CALLS, VISITS, COMPARISONS)))
 
     def subscribe(self, id: int, lows: ArrayLike, highs: ArrayLike) -> Change:
+        ends = self._cover.packed(lows, highs)
+        if ends is not None and (logged := self._command(id, ends)) != UNDONE:
+            return _change(self._graph.log, logged)
         point = box_point(lows, highs, self._cover.dimensions)
-        return _change(self._apply(one_id(id), point, _SUBSCRIBE, 1))
+        log = self._apply(one_id(id), point, _SUBSCRIBE, 1)
+        return _change(log, len(log))
 
     def unsubscribe(self, id: int) -> Change:
-        return _change(self._apply(one_id(id), self._no_point, _UNSUBSCRIBE, 0))
+        if (logged := self._command(id, LEAVE)) != UNDONE:
+            return _change(self._graph.log, logged)
+        log = self._apply(one_id(id), self._no_point, _UNSUBSCRIBE, 0)
+        return _change(log, len(log))
+
+    def _command(self, id: int, ends: bytes) -> int:
+        """How many entries of the log say what the command changed, or UNDONE."""
+        if type(id) is not int or not 0 <= id <= MOST_ID or self._mirror is not None:
+            return UNDONE
+        cover, handle = self._cover, self._handle
+        index, store, graph = cover.index, cover.rows.store, self._graph
+        own_index, own_store, _, own_graph = handle.parts
+        if own_index is not index or own_store is not store or own_graph is not graph:
+            scratch = scratch_for(2 * cover.dimensions, self._found)
+            handle = self._handle = Handle(index, store, scratch, graph)
+        return COMMAND[type(index)](handle.address, id, ends)
 
     def apply_many(self, commands: Commands | Iterable[Sequence[Any]]) -> Change:
         """Carry out commands in their order, all of them or, where one is refused, none.
@@ -174,16 +196,19 @@ class RelationGraph:
     def check(self) -> None:
         """Raise `AssertionError` unless every invariant holds."""
         self._cover.check()
+        self._handle.check()
         check_graph(self._graph, self._cover.rows, self._k)
         if self._mirror is not None:
             self._mirror.check()
             check_mirror(self._graph, self._cover, self._mirror)
 
 
-def _change(log: np.ndarray) -> Change:
-    """What the log of one command says."""
-    entries = log.tolist()
-    return Change(
-        forward=sorted(id for id, what in entries if what > 0),
-        withdraw=sorted(id for id, what in entries if what < 0),
-    )
+def _change(log: np.ndarray, logged: int) -> Change:
+    """What so many entries of the log say, all of one command."""
+    change = Change([], [])
+    if logged:
+        for id, what in log[:logged].tolist():
+            change[what < 0].append(id)
+        change.forward.sort()
+        change.withdraw.sort()
+    return change

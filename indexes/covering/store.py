@@ -19,7 +19,7 @@ from indexes.id_map import check_slots, empty_slots, find, find_many, link, link
 
 __all__ = [
     "COMPARED", "NEWER", "NIL", "OLDER", "PLACE", "VISITED", "RowTable", "Store", "add_row",
-    "live_rows", "relabel", "remove_row", "row_of", "take_chain",
+    "allocate", "live_rows", "relabel", "remove_row", "row_of", "take_chain",
 ]  # fmt: skip
 
 VISITED, COMPARED = range(2)  # the first fields of the state of every index: work done
@@ -40,7 +40,7 @@ class RowTable:
     """Owns the arrays of a `Store` and their growth."""
 
     def __init__(self, width: int) -> None:
-        self.store = _allocate(0, width)
+        self.store = allocate(0, width)
 
     def __len__(self) -> int:
         return int(self.store.state[LIVE])
@@ -82,7 +82,7 @@ class RowTable:
 
     def _resize(self, capacity: int) -> None:
         old, used = self.store, int(self.store.state[USED])
-        new = _allocate(capacity, old.points.shape[1])
+        new = allocate(capacity, old.points.shape[1])
         for name in ("ids", "points", "links"):
             getattr(new, name)[:used] = getattr(old, name)[:used]
         new.state[:] = old.state
@@ -126,7 +126,7 @@ class RowTable:
             assert set(chain) == by_box[s.points[head].tobytes()]
 
 
-def _allocate(capacity: int, width: int) -> Store:
+def allocate(capacity: int, width: int) -> Store:
     points = np.empty((capacity, width))
     return Store(
         ids=np.empty(capacity, np.int64),
@@ -139,18 +139,18 @@ def _allocate(capacity: int, width: int) -> Store:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def row_of(s, id):
     """The row of an id, or NIL."""
     return np.int64(find(s.id_slots, s.ids, id))
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def live_rows(s):
     return s.state[LIVE]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def add_row(s, id, point):
     """Store a new id; there must be room.  The row becomes the head of its chain.
 
@@ -182,7 +182,7 @@ def add_row(s, id, point):
     return row
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def remove_row(s, row):
     """Forget a row; where its box goes with it, it must be out of the index by now."""
     older, newer = s.links[row, OLDER], s.links[row, NEWER]
@@ -202,13 +202,13 @@ def remove_row(s, row):
     s.state[LIVE] -= 1
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def relabel(index, place, row, head):
     """Let `row`, whose box is equal, stand in the place of `head`: all that most indexes need."""
     index.members[place] = row
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def take_chain(s, head, point, k, strict, found, count):
     """Add the rows of a box that covers `point` to those found, newest first, up to k in all.
 
