@@ -3,8 +3,10 @@
 import numpy as np
 
 from indexes.boolean.kernels import NIL, bare
+from indexes.boolean.row_words import COLUMN_MASK, place_of
 from indexes.boolean.tree_layout import (
     COLUMN,
+    COUNT,
     DEPTH,
     LEFT,
     MOST_DEPTH,
@@ -14,7 +16,9 @@ from indexes.boolean.tree_layout import (
     PNODE,
     RIGHT,
     ROOT,
+    SEGMENT,
     SIZE,
+    row_of,
 )
 from indexes.boolean.tree_members import gather_total, on_path
 from indexes.boolean.tree_nodes import add_entry, new_c, new_p
@@ -22,10 +26,10 @@ from indexes.boolean.tree_pick import COARSE
 
 
 @bare
-def home_of(t, local, path, options):
+def home_of(t, r, local, path, options):
     """The c-node whose l-node takes the only row of `local`; fills in the columns on its path."""
     node, depth = 0, 0
-    _open_partition(t, local)
+    _open_partition(t, r, local)
     while t.c[node, PDIR_COUNT] > 0 and depth < MOST_DEPTH:
         best, key = NIL, NIL
         for i in range(local.starts[0], local.starts[1]):
@@ -47,10 +51,22 @@ def home_of(t, local, path, options):
 
 
 @bare
-def _open_partition(t, local):
+def _in_root(t, r, column):
+    """Whether a member of the root's own l-node has a column."""
+    for at in range(t.c[0, SEGMENT], t.c[0, SEGMENT] + t.c[0, COUNT]):
+        size, first, _, _ = place_of(r, row_of(t, at))
+        for p in range(first, first + size):
+            if r.meta[p] & COLUMN_MASK == column:
+                return True
+    return False
+
+
+@bare
+def _open_partition(t, r, local):
     """A p-node of the root for a row whose best key has none, if it is far better than others.
 
     It may be the first row with the column, or events may have turned out to lack the column.
+    Members of the root's l-node with the column would ask for a second p-node when they are split.
     """
     best, best_known = NIL, NIL
     for i in range(local.starts[0], local.starts[1]):
@@ -60,7 +76,9 @@ def _open_partition(t, local):
             best_known == NIL or local.loads[i] < local.loads[best_known]
         ):
             best_known = i
-    if best_known != NIL and local.loads[best] + COARSE <= local.loads[best_known]:
+    if best_known == NIL or local.loads[best] + COARSE > local.loads[best_known]:
+        return
+    if not _in_root(t, r, local.columns[best]):
         new_p(t, 0, local.columns[best])
 
 

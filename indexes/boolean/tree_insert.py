@@ -46,7 +46,7 @@ def insert_rows(t, r, codes, demand, live, rows, start, options):
         if not _has_room(t, 1, options.capacity):
             return i
         local = localise(r, codes, demand, live, rows[i : i + 1], options.by_size)
-        node = home_of(t, local, path, options)
+        node = home_of(t, r, local, path, options)
         depth = t.c[node, DEPTH]
         low, high = 1, 255
         if depth:

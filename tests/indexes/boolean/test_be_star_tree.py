@@ -215,3 +215,15 @@ def test_the_exhaustive_cut_has_the_least_expected_visits():
     cut = cut_of(lows, highs, 0.1, EXHAUSTIVE)
     assert 4 <= cut < 30
     assert find_cut is not None
+
+
+def test_a_column_has_one_partition_at_the_root():
+    """Members of the root's l-node have a column for which a far better key would open a p-node."""
+    tree = BEStarTree(leaf_capacity=4)
+    tree.insert_many(np.arange(30), [[Predicate("a", "=", i)] for i in range(30)])
+    tree.insert(100, [Predicate("b", "=", 1)])
+    tree.insert(101, [Predicate("b", "=", 1), Predicate("a", ">=", 0)])
+    for i in range(6):
+        tree.insert(200 + i, [Predicate(f"c{i}", "=", 1)])
+    tree.check()
+    assert tree.match({"a": 3, "b": 1}) == [3, 100, 101]
