@@ -57,11 +57,11 @@ class BEStarTree(BooleanIndex):
 
     def __init__(
         self,
-        leaf_capacity: int = 64,
+        leaf_capacity: int = 128,
         alpha: float = 0.1,
         beta: float = 4.0,
         split: str = "exhaustive",
-        partition: int = 16,
+        partition: int = 64,
         domains: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         super().__init__()

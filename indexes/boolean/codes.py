@@ -38,12 +38,12 @@ def learn_codes(store: RowStore, live: np.ndarray, columns: int) -> Codes:
     most = 2 * int(store.sizes(picked).sum())
     owners, ends = np.empty(most, np.int32), np.empty(most)
     used = _finite_ends(store.rows, picked, owners, ends)
-    order = np.lexsort((ends[:used], owners[:used]))
+    order = np.argsort(owners[:used], kind="stable")
     owners, ends = owners[order], ends[order]
     starts = np.zeros(columns + 1, np.int32)
     bounds = []
     for column, first, last in _runs(owners):
-        own = ends[first:last]
+        own = np.sort(ends[first:last])
         distinct = np.unique(own)
         if len(distinct) > MOST_BOUNDS:
             at = np.linspace(0, len(own) - 1, MOST_BOUNDS).astype(np.int64)
@@ -109,14 +109,12 @@ def code_of(starts, bounds, column, value):
     """From 1 to 254, never less for a greater value; 1 for a column that is not known yet."""
     if column + 1 >= len(starts):
         return 1
-    low, high = starts[column], starts[column + 1]
-    first = low
-    while low < high:
-        middle = (low + high) // 2
-        if bounds[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
+    first, size = np.int64(starts[column]), np.int64(starts[column + 1] - starts[column])
+    low = first
+    while size > 0:  # halved without a branch, which would be foreseen half of the time
+        half = (size + 1) // 2
+        low += half * (bounds[low + half - 1] < value)
+        size -= half
     return low - first + 1
 
 
@@ -131,6 +129,8 @@ def coarse(codes, column, kind, operands, operand, lists):
     """The interval of codes of one predicate."""
     low, high = interval_of(kind, operands, operand, lists)
     first = 1 if low == -np.inf else code_of(codes.starts, codes.bounds, column, low)
+    if low == high:
+        return first, first
     last = NO_END if high == np.inf else code_of(codes.starts, codes.bounds, column, high)
     return first, last
 

@@ -19,6 +19,7 @@ from numba import njit
 from indexes.boolean.batches import BETWEEN, IN, NOT_IN
 from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.narrow import NARROW, is_narrow, packed, unpacked
+from indexes.boolean.prefetching import prefetch
 from indexes.id_map import link
 from indexes.id_map import unlink as unlink_id
 
@@ -27,6 +28,7 @@ COLUMN_MASK, PLACE_MASK = (1 << 18) - 1, (1 << 10) - 1
 FREE, USED, LIVE, WORDS, LISTS, DEAD = range(6)  # fields of `state`
 SIZE_MASK, SHARED_SHIFT = (1 << 16) - 1, 16
 MOST_ROWS = 1 << 28
+_AHEAD = 8  # rows that are asked for before they are copied
 ALONE, FIRST, ALTERNATIVE = 0, 1, 2  # how a row shares its id
 
 
@@ -55,7 +57,12 @@ def _write(r, row, shared, b, start, count):
     r.start[row] = word
     r.meta[2 * word] = count | (shared << SHARED_SHIFT)
     _, p, w, o = place_of(r, row)
+    kinds = np.int64(0)
+    for i in range(start, start + count):
+        kinds |= 1 << np.int64(b.kinds[i])
     for kind in range(9):
+        if not kinds >> kind & 1:
+            continue
         for i in range(start, start + count):
             if b.kinds[i] != kind:
                 continue
@@ -102,11 +109,32 @@ def append_rows(r, slots, ids, starting, b, rows):
 
 
 @njit(cache=True)
-def rewrite_rows(r, rows, shared, b):
-    start = 0
+def copy_rows(old, new, rows, numbers):
+    """Lay rows out anew, one after another, under other numbers."""
     for i in range(len(rows)):
-        _write(r, rows[i], np.int64(shared[i]), b, start, b.counts[i])
-        start += b.counts[i]
+        if i + _AHEAD < len(rows):
+            prefetch(old.reals, old.start[rows[i + _AHEAD]])
+            prefetch(old.reals, old.start[rows[i + _AHEAD]] + 8)
+        start, to = np.int64(old.start[rows[i]]), new.state[WORDS]
+        size, first, _, operand = place_of(old, rows[i])
+        new.start[numbers[i]] = to
+        for word in range(operand - start):
+            new.reals[to + word] = old.reals[start + word]
+        for p in range(first, first + size):
+            kind = old.meta[p] >> KIND_SHIFT
+            new.reals[to + operand - start] = old.reals[operand]
+            if kind == BETWEEN:
+                operand += 1
+                new.reals[to + operand - start] = old.reals[operand]
+            elif kind in (IN, NOT_IN):
+                source, at = int(old.reals[operand]), new.state[LISTS]
+                length = 1 + int(old.lists[source])
+                for j in range(length):
+                    new.lists[at + j] = old.lists[source + j]
+                new.reals[to + operand - start] = at
+                new.state[LISTS] += length
+            operand += 1
+        new.state[WORDS] += operand - start
 
 
 @njit(cache=True)

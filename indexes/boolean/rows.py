@@ -19,9 +19,9 @@ from indexes.boolean.row_words import (
     WORDS,
     Rows,
     append_rows,
+    copy_rows,
     export_rows,
     release_rows,
-    rewrite_rows,
 )
 from indexes.id_map import check_slots, empty_slots, find_many, link_many
 
@@ -95,38 +95,41 @@ class RowStore:
 
     def compact(self) -> None:
         """Close the gaps that released rows left; rows keep their numbers."""
-        live, old = self.live(), self.rows
-        batch, shared = self.export(live), self._shared(live)
-        words, lists = _needed(batch)
-        reals = np.zeros(words)
-        self.rows = old._replace(meta=reals.view(np.uint32), reals=reals, lists=np.zeros(lists))
-        for field in (WORDS, LISTS, DEAD):
-            self.rows.state[field] = 0
-        rewrite_rows(self.rows, live, shared, batch)
+        live = self.live()
+        state = self.rows.state.copy()
+        state[[WORDS, LISTS, DEAD]] = 0
+        self._copy(self.rows.ids, state, live, live)
 
     def renumber(self, rows: np.ndarray) -> np.ndarray:
         """Lay all live rows out in the order given, numbered from 0; return old number -> new.
 
         Rows that are read together then lie together.
         """
-        batch, shared, ids = self.export(rows), self._shared(rows), self.rows.ids[rows]
+        ids, numbers = np.zeros(self.capacity, np.int64), np.arange(len(rows), dtype=np.int32)
+        ids[: len(rows)] = self.rows.ids[rows]
         new = np.full(self.capacity, NIL, np.int32)
-        new[rows] = np.arange(len(rows), dtype=np.int32)
-        words, lists = _needed(batch)
-        reals = np.zeros(words)
-        self.rows = Rows(
-            ids=np.concatenate((ids, np.zeros(self.capacity - len(ids), np.int64))),
+        new[rows] = numbers
+        self._copy(ids, np.array([NIL, len(rows), len(rows), 0, 0, 0]), rows, numbers)
+        self._slots = empty_slots(len(self._slots) * 4 // 5)
+        link_many(self._slots, self.rows.ids, numbers[self._shared(numbers) != ALTERNATIVE])
+        return new
+
+    def _copy(
+        self, ids: np.ndarray, state: np.ndarray, rows: np.ndarray, numbers: np.ndarray
+    ) -> None:
+        """Lay all live rows out in the order given, under the numbers given."""
+        old = self.rows
+        reals = np.zeros(int(old.state[WORDS] - old.state[DEAD]))
+        new = Rows(
+            ids=ids,
             start=np.zeros(self.capacity, np.int32),
             meta=reals.view(np.uint32),
             reals=reals,
-            lists=np.zeros(lists),
-            state=np.array([NIL, len(rows), len(rows), 0, 0, 0]),
+            lists=np.zeros(int(old.state[LISTS])),
+            state=state,
         )
-        numbers = np.arange(len(rows), dtype=np.int32)
-        rewrite_rows(self.rows, numbers, shared, batch)
-        self._slots = empty_slots(len(self._slots) * 4 // 5)
-        link_many(self._slots, self.rows.ids, numbers[shared != ALTERNATIVE])
-        return new
+        copy_rows(old, new, rows, numbers)
+        self.rows = new._replace(lists=new.lists[: new.state[LISTS]].copy())
 
     def export(self, rows: np.ndarray) -> Batch:
         """The conjunctions of rows, each in the order given."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from indexes.boolean.codes import Codes
 from indexes.boolean.kernels import NIL
+from indexes.boolean.masks import CHUNK
 from indexes.boolean.rows import RowStore
 from indexes.boolean.tree_delete import delete_rows
 from indexes.boolean.tree_insert import insert_rows
@@ -56,7 +57,7 @@ class TreeBody:
                 where=np.full(store.capacity, NIL, np.int32),
                 at_root=np.full(len(demand), NIL, np.int32),
             )
-            made = settle(self.tree, store.rows, self.codes, local, 0, PARTITION, self.options)
+            made = settle(self.tree, store.rows, local, 0, PARTITION, self.options)
             if len(made):
                 break
             spare *= 4
@@ -73,7 +74,7 @@ class TreeBody:
                 self._grow()
 
     def remove(self, store: RowStore, rows: np.ndarray) -> None:
-        if self.tree.state[USED_M] + 2 * self.options.capacity + 64 > len(self.tree.m_low):
+        if self.tree.state[USED_M] + 2 * self.options.capacity + 64 + CHUNK > len(self.tree.m_low):
             self._grow()  # merging needs some room
         delete_rows(self.tree, store.rows, self.codes, rows, self.options)
 
@@ -112,7 +113,7 @@ class TreeBody:
 
         def room(used: int, times: int) -> int:
             count = int(t.state[used])
-            return count + times * spare + (count // 8 if spare else 0)
+            return count + times * spare + (count // 8 if spare else 0) + CHUNK
 
         sizes = {
             name: room(used, times)

@@ -7,7 +7,9 @@ from indexes.boolean.prefetching import prefetch
 from indexes.boolean.tree_layout import (
     CARD_FIELDS,
     CARD_LEVELS,
+    DEPTH,
     FLOORS,
+    FOLDS,
     GROUPS,
     OTHERS,
     ROW,
@@ -23,24 +25,30 @@ _AHEAD = 6
 
 
 @bare
-def weigh_event(events, i, worth, by_worth):
-    """An event's columns, each plus 1, by their weights, the greatest first.
-
-    Returns the greatest weight, whether all weights are 1, and the number of columns.
-    """
-    most, ones, count = 0.0, True, 0
+def weigh_event(events, i, worth):
+    """Write an event's weights; return the greatest one, and whether all are 1."""
+    most, ones = 0.0, True
     for at in range(events.starts[i], events.starts[i + 1]):
-        column, weight = np.int64(events.columns[at]) + 1, events.weights[at]
-        worth[column] = weight
+        weight = events.weights[at]
+        worth[np.int64(events.columns[at]) + 1] = weight
         most = max(most, weight)
         ones &= weight == 1.0
+    return most, ones
+
+
+@bare
+def rank_columns(events, i, worth, by_worth):
+    """An event's columns, each plus 1, by their weights, the greatest first; how many."""
+    count = 0
+    for at in range(events.starts[i], events.starts[i + 1]):
+        column = np.int64(events.columns[at]) + 1
         place = count
-        while place > 0 and worth[by_worth[place - 1]] < weight:
+        while place > 0 and worth[by_worth[place - 1]] < worth[column]:
             by_worth[place] = by_worth[place - 1]
             place -= 1
         by_worth[place] = column
         count += 1
-    return most, ones, count
+    return count
 
 
 @hot
@@ -59,6 +67,35 @@ def keep_greatest(greatest, kept, most, value):
 
 
 @hot
+def _path_bounds(t, node, worth):
+    """What the columns of its path add to the scores of an l-node, in parts of `heaviest`.
+
+    Returns the least and the most, and the weight behind the least.
+    """
+    least = most = weight = 0.0
+    for level in range(CARD_LEVELS):
+        column = t.paths[node, level]
+        if column == 0:
+            break
+        floor = np.float64(t.cards[node, FLOORS + level])
+        cap = np.float64(t.caps[node, (column - 1) & (GROUPS - 1)])
+        least += floor * worth[column]
+        most += max(cap, floor) * worth[column]
+        weight += floor
+    return least, most, weight
+
+
+@hot
+def _above_floor(t, node, column):
+    """The most weight of a member on a column, less what all have; whether it is on the path."""
+    share = np.float64(t.caps[node, (column - 1) & (GROUPS - 1)])
+    for level in range(CARD_LEVELS):
+        if t.paths[node, level] == column:
+            return share - np.float64(t.cards[node, FLOORS + level]), True
+    return share, False
+
+
+@hot
 def leaf_bound(t, node, worth, by_worth, columns, ones, greatest):
     """No member of the l-node scores more.
 
@@ -69,37 +106,42 @@ def leaf_bound(t, node, worth, by_worth, columns, ones, greatest):
     best = np.float64(t.best[node])
     if ones or not best < np.inf:
         return best
-    unit = np.float64(t.heaviest[node]) / 255.0
-    bound, rest = 0.0, best / unit if unit > 0.0 else 0.0
-    for level in range(CARD_LEVELS):
-        if t.paths[node, level] == 0:
-            break
-        floor = np.float64(t.cards[node, FLOORS + level])
-        bound += floor * worth[t.paths[node, level]]
-        rest -= floor
-    by_count, others, kept = bound, min(np.int64(t.cards[node, OTHERS]), len(greatest)), 0
+    unit, most_others = np.float64(t.heaviest[node]) / 255.0, np.int64(t.cards[node, OTHERS])
+    bound, by_count, weight = _path_bounds(t, node, worth)
+    rest = best / unit - weight if unit > 0.0 else 0.0
+    others, kept = min(most_others, len(greatest)), 0
     for i in range(columns):
-        column = by_worth[i]
-        share = np.float64(t.caps[node, (column - 1) & (GROUPS - 1)])
-        if share == 0.0:
-            continue
-        on_path = False
-        for level in range(CARD_LEVELS):
-            if t.paths[node, level] == column:
-                share, on_path = share - np.float64(t.cards[node, FLOORS + level]), True
-        value = worth[column]
-        if on_path:
-            by_count += max(share, 0.0) * value
-        else:
-            kept = keep_greatest(greatest, kept, others, share * value)
-        dealt = max(min(share, rest), 0.0)
-        bound += dealt * value
-        rest -= dealt
-    if t.cards[node, OTHERS] <= len(greatest):
+        value = worth[by_worth[i]]
+        if rest <= 0.0 and kept == others and (kept == 0 or 255.0 * value <= greatest[kept - 1]):
+            break  # neither the rest of the weight nor more columns are left
+        share, on_path = _above_floor(t, node, by_worth[i])
+        if share > 0.0:
+            if not on_path:
+                kept = keep_greatest(greatest, kept, others, share * value)
+            dealt = max(min(share, rest), 0.0)
+            bound += dealt * value
+            rest -= dealt
+    if most_others <= len(greatest):
         for i in range(kept):
             by_count += greatest[i]
         bound = min(bound, by_count)
     return bound * (unit * SLACK)
+
+
+@hot
+def set_gains(t, node, s, columns, score):
+    """The most that a member of an l-node gains by each column, folded.
+
+    Returns what the columns beside the path have to add for the member to reach a score.
+    """
+    if t.c[node, DEPTH] > CARD_LEVELS or not t.best[node] < np.inf:
+        return -np.inf
+    unit = np.float64(t.heaviest[node]) * (SLACK / 255.0)
+    for i in range(columns - 1, -1, -1):  # of columns with the same fold the worthiest stays
+        column = s.by_worth[i] - 1
+        cap = np.float64(t.caps[node, column & (GROUPS - 1)])
+        s.gains[column & (FOLDS - 1)] = cap * s.worth[column + 1] * unit
+    return score - _path_bounds(t, node, s.worth)[1] * unit
 
 
 @hot
@@ -149,10 +191,13 @@ def may_beat(m_sum, at, size, most, score):
 
 
 @hot
-def order_leaves(t, s, leaves, columns, ones, ids, scores):
-    """Queue the l-nodes in `found` that may have a better hit, about the best first; how many."""
+def order_leaves(t, s, done, leaves, columns, ones, ids, scores):
+    """Queue the other l-nodes in `found` that may have a better hit, about the best first.
+
+    Returns how many.
+    """
     left, least, greatest = 0, scores[0], scores[0]
-    for j in range(leaves):
+    for j in range(done, leaves):
         if j + _AHEAD < leaves:
             prefetch(t.caps, GROUPS * s.found[j + _AHEAD])
             prefetch(t.cards, CARD_FIELDS * s.found[j + _AHEAD])
@@ -170,7 +215,7 @@ def order_leaves(t, s, leaves, columns, ones, ids, scores):
 
 @hot
 def _sort_by_rank(s, left, least, greatest):
-    """Fill `queue` with positions in `found`, by counting how many have each rank."""
+    """Put the l-nodes of `found` into `queue`, by counting how many have each rank."""
     span = greatest - least
     scale = (_RANKS - 1) / span if 0.0 < span < np.inf else 0.0
     s.ranked[:] = 0
@@ -178,41 +223,11 @@ def _sort_by_rank(s, left, least, greatest):
         rank = 0
         if s.bounds[j] < greatest:
             rank = _RANKS - 1 - int((s.bounds[j] - least) * scale)
-        s.queue[j] = rank
+        s.reached[j] = rank
         s.ranked[rank + 1] += 1
     for rank in range(1, _RANKS):
         s.ranked[rank] += s.ranked[rank - 1]
     for j in range(left):
-        rank = s.queue[j]
-        s.places[s.ranked[rank]] = j
-        s.ranked[rank] += 1
-
-
-@bare
-def sift_down(keys, items, size, at):
-    key, item = keys[at], items[at]
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and keys[child + 1] > keys[child]:
-            child += 1
-        if keys[child] <= key:
-            break
-        keys[at], items[at] = keys[child], items[child]
-        at = child
-    keys[at], items[at] = key, item
-
-
-@bare
-def heapify(keys, items, size):
-    for at in range(size // 2 - 1, -1, -1):
-        sift_down(keys, items, size, at)
-
-
-@bare
-def drop_best(keys, items, size):
-    """Move the best behind the heap; return the new size."""
-    size -= 1
-    keys[0], keys[size] = keys[size], keys[0]
-    items[0], items[size] = items[size], items[0]
-    sift_down(keys, items, size, 0)
-    return size
+        at = s.ranked[s.reached[j]]
+        s.queue[at], s.queued[at] = s.found[j], s.bounds[j]
+        s.ranked[s.reached[j]] += 1

@@ -4,6 +4,7 @@ import numpy as np
 
 from indexes.boolean.codes import Codes
 from indexes.boolean.kernels import NIL
+from indexes.boolean.masks import CHUNK
 from indexes.boolean.row_words import COLUMN_MASK, SIZE_MASK, Rows
 from indexes.boolean.tree_layout import (
     CARD_LEVELS,
@@ -15,9 +16,12 @@ from indexes.boolean.tree_layout import (
     ENTRIES,
     ENTRY,
     FLOORS,
+    FOLDS,
     GROUPS,
     LEFT,
+    MORE_COLUMNS,
     MOST_DEPTH,
+    NO_COLUMN,
     OTHERS,
     OVER,
     PARENT,
@@ -36,6 +40,8 @@ from indexes.boolean.tree_layout import (
     SIZE,
     START,
     THIRD,
+    USED_E,
+    USED_M,
     Tree,
 )
 from indexes.boolean.tree_local import Options, localise
@@ -94,6 +100,7 @@ class TreeChecker:
             greatest = np.maximum(greatest, groups)
             self.shares(at, row, path)
             self.tests(at, row)
+            self.beside(at, row, path)
         assert t.best[node] == best
         assert t.oldest[node] <= oldest
         if on_levels:
@@ -140,6 +147,14 @@ class TreeChecker:
             test = word >> 16, (word >> 8) & 255, word & 255
             assert test in own or test == (0, 1, 255)
 
+    def beside(self, at: int, row: int, path: list[int]) -> None:
+        """Every column beside the path is named, or else that there are more."""
+        folds = {int(self.t.m_beside[at]) >> shift & 255 for shift in (0, 8, 16, 24)}
+        columns, _ = self.weights(row)
+        assert MORE_COLUMNS in folds or folds - {NO_COLUMN} == {
+            column % FOLDS for column in columns.tolist() if column not in path
+        }
+
     def p_node(self, pnode: int, path: list[int]) -> tuple[np.ndarray, float, int]:
         """Check a p-node and its buckets; return their total box, greatest weight and members."""
         t, p = self.t, self.t.p[pnode]
@@ -155,6 +170,7 @@ class TreeChecker:
             assert run[place] == node
             word, (low, high) = int(t.e_word[start + place]), t.own[node, len(path) - 1].tolist()
             assert (word >> 16, (word >> 8) & 255, word & 255) == (path[-1] + 1, low, high)
+            assert (t.e_low[start + place], t.e_high[start + place]) == (low, high)
             assert t.e_top[start + place] == t.top[node]
         assert p[SIZE] == size > 0
         assert t.p_top[pnode] == best
@@ -196,6 +212,9 @@ class TreeChecker:
 def check_tree(tree: Tree, rows: Rows, codes: Codes, live: np.ndarray, options: Options) -> None:
     checker = TreeChecker(tree, rows, codes, options)
     checker.c_node(0, [])
+    # Codes are read by chunks, the last of which may reach beyond what is used.
+    assert tree.state[USED_M] + CHUNK <= len(tree.m_low)
+    assert tree.state[USED_E] + CHUNK <= len(tree.e_low)
     assert sorted(checker.seen) == live.tolist()
     columns = {int(c): int(p) for c, p in enumerate(tree.at_root) if p != NIL}
     directory = slice(tree.c[0, PDIR], tree.c[0, PDIR] + tree.c[0, PDIR_COUNT])

@@ -10,6 +10,7 @@ from numba import njit
 
 from indexes.boolean.codes import coarse_on
 from indexes.boolean.kernels import NIL, bare
+from indexes.boolean.masks import CHUNK
 from indexes.boolean.row_words import COLUMN_MASK, place_of
 from indexes.boolean.tree_insert import room_for_one
 from indexes.boolean.tree_layout import (
@@ -188,12 +189,18 @@ def _tidy(t, r, codes, node, capacity, path, parts):
             node = over
         elif left == NIL and right == NIL and over != NIL and t.c[over, PDIR_COUNT] == 0:
             together = t.c[node, COUNT] + t.c[over, COUNT]
-            if 2 * together > capacity or t.state[USED_M] + together + 8 > len(t.m_low):
+            if 2 * together > capacity or not _fits(t, together):
                 return
             _merge(t, r, node, over, parts)
             node = over
         else:
             return
+
+
+@bare
+def _fits(t, members):
+    """Whether a run for so many can be taken, and be read by chunks."""
+    return t.state[USED_M] + members + 8 + CHUNK <= len(t.m_low)
 
 
 @bare

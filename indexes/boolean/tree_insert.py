@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-from indexes.boolean.codes import coarse_on
 from indexes.boolean.kernels import NIL, bare, inner
+from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_home import home_of
 from indexes.boolean.tree_layout import (
     COUNT,
@@ -30,7 +30,7 @@ from indexes.boolean.tree_layout import (
     copy_member,
     row_of,
 )
-from indexes.boolean.tree_local import localise
+from indexes.boolean.tree_local import local_on, localise
 from indexes.boolean.tree_members import gather_total, write_member
 from indexes.boolean.tree_nodes import show_bounds
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
@@ -50,9 +50,9 @@ def insert_rows(t, r, codes, demand, live, rows, start, options):
         depth = t.c[node, DEPTH]
         low, high = 1, 255
         if depth:
-            low, high = coarse_on(r, codes, rows[i], path[depth - 1])
+            low, high = local_on(local, 0, path[depth - 1])
         at = room_for_one(t, node)
-        write_member(t, r, codes, local, 0, node, at, low, high, path, depth, parts)
+        write_member(t, r, local, 0, node, at, low, high, path, depth, parts)
         _tell_above(t, r, codes, rows[i], node)
         if t.c[node, COUNT] > max(t.c[node, LIMIT], options.capacity):
             if not _has_room(t, t.c[node, COUNT] + 8, options.capacity):
@@ -69,8 +69,8 @@ def _has_room(t, members, capacity):
     return (
         t.state[USED_C] + most <= len(t.c)
         and t.state[USED_P] + most <= len(t.p)
-        and t.state[USED_M] + 8 * most <= len(t.m_low)
-        and t.state[USED_E] + 16 * most + 4 * t.state[LONGEST] <= len(t.e_node)
+        and t.state[USED_M] + 8 * most + CHUNK <= len(t.m_low)
+        and t.state[USED_E] + 16 * most + 4 * t.state[LONGEST] + CHUNK <= len(t.e_node)
         and t.state[USED_D] + 16 * most <= len(t.d_node)
     )
 
@@ -128,4 +128,4 @@ def _split(t, r, codes, demand, live, node, options):
     local = localise(r, codes, demand, live, rows_of(t, node), options.by_size)
     is_leaf = t.c[node, LEFT] == NIL and t.c[node, RIGHT] == NIL
     open_bucket = node != 0 and is_leaf and t.c[node, PDIR_COUNT] == 0
-    settle(t, r, codes, local, node, CLUSTER if open_bucket else PARTITION, options)
+    settle(t, r, local, node, CLUSTER if open_bucket else PARTITION, options)

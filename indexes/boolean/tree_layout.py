@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indexes.boolean.kernels import NIL, hot
+from indexes.boolean.masks import CHUNK
 
 MOST_DEPTH = 8  # levels of partitioning
 CARD_LEVELS = 4  # of them an l-node knows the least weights
@@ -47,6 +48,8 @@ NOTHING = (1 << 8) | 255  # a word that every event passes
 # Fields of a member's record: two words; how the sum of weights is shared by the own column and
 # the three words' ones, a byte each, in parts (1/255); and the row.
 SECOND, THIRD, SHARES, ROW = range(4)
+FOLDS = 2 * GROUPS  # columns are folded to so many, so that a byte holds one,
+NO_COLUMN, MORE_COLUMNS = FOLDS, FOLDS + 1  # or says that there is none, or more than fit
 ROW_BITS = 28  # of ROW; above is the number of predicates that neither words nor path test,
 ROW_MASK = (1 << ROW_BITS) - 1  # up to MANY
 MANY = 15
@@ -67,6 +70,8 @@ class Tree(NamedTuple):
     p: np.ndarray  # i4[p-nodes, P_FIELDS]
     p_top: np.ndarray  # f4[p-nodes]
     e_word: np.ndarray  # u4[entries]  column + 1, low and high of a c-node's own members
+    e_low: np.ndarray  # u1[entries]  the same codes
+    e_high: np.ndarray  # u1[entries]
     e_node: np.ndarray  # i4[entries]
     e_top: np.ndarray  # f4[entries]
     d_column: np.ndarray  # i4[directory]
@@ -75,6 +80,7 @@ class Tree(NamedTuple):
     m_high: np.ndarray  # u1[members]
     m_first: np.ndarray  # u4[members]  the word that rejects most
     m_sum: np.ndarray  # f4[members]  sum of weights, never too small
+    m_beside: np.ndarray  # u4[members]  four columns beside the path, a byte each: see `FOLDS`
     m_record: np.ndarray  # u4[members, 4]  SECOND, THIRD, SHARES, ROW
     where: np.ndarray  # i4[rows]  the c-node of each row
     at_root: np.ndarray  # i4[columns]  the root's p-node of each column
@@ -96,13 +102,14 @@ C_ARRAYS = (
     "lost",
 )
 P_ARRAYS = ("p", "p_top")
-E_ARRAYS = ("e_word", "e_node", "e_top")
+E_ARRAYS = ("e_word", "e_low", "e_high", "e_node", "e_top")
 D_ARRAYS = ("d_column", "d_node")
-M_ARRAYS = ("m_low", "m_high", "m_first", "m_sum", "m_record")
+M_ARRAYS = ("m_low", "m_high", "m_first", "m_sum", "m_beside", "m_record")
 
 
 def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tree:
     """Room for so many of each, and not even a root."""
+    entries, members = entries + CHUNK, members + CHUNK  # which are read by chunks
     return Tree(
         c=np.zeros((c, C_FIELDS), np.int32),
         own=np.zeros((c, MOST_DEPTH, 2), np.uint8),
@@ -118,6 +125,8 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         p=np.zeros((p, P_FIELDS), np.int32),
         p_top=np.zeros(p, np.float32),
         e_word=np.zeros(entries, np.uint32),
+        e_low=np.zeros(entries, np.uint8),
+        e_high=np.zeros(entries, np.uint8),
         e_node=np.zeros(entries, np.int32),
         e_top=np.zeros(entries, np.float32),
         d_column=np.zeros(directory, np.int32),
@@ -126,6 +135,7 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         m_high=np.zeros(members, np.uint8),
         m_first=np.zeros(members, np.uint32),
         m_sum=np.zeros(members, np.float32),
+        m_beside=np.zeros(members, np.uint32),
         m_record=np.zeros((members, 4), np.uint32),
         where=np.zeros(0, np.int32),
         at_root=np.zeros(0, np.int32),
@@ -148,8 +158,14 @@ def row_of(t, at):
 
 
 @hot
+def copy_entry(t, source, to):
+    t.e_word[to], t.e_node[to], t.e_top[to] = t.e_word[source], t.e_node[source], t.e_top[source]
+    t.e_low[to], t.e_high[to] = t.e_low[source], t.e_high[source]
+
+
+@hot
 def copy_member(t, source, to):
     t.m_low[to], t.m_high[to], t.m_sum[to] = t.m_low[source], t.m_high[source], t.m_sum[source]
-    t.m_first[to] = t.m_first[source]
+    t.m_first[to], t.m_beside[to] = t.m_first[source], t.m_beside[source]
     for field in range(4):
         t.m_record[to, field] = t.m_record[source, field]

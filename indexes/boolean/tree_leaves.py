@@ -1,51 +1,27 @@
-"""Reading the l-nodes of a BE*-tree: one column of tests after another, for many members each."""
+"""Testing the members of l-nodes: one column of tests after another, for many members each."""
 
 import numpy as np
 
 from indexes.boolean.evaluation import all_hold, score_of
 from indexes.boolean.kernels import NIL, hot
+from indexes.boolean.masks import CHUNK, admitting, lowest
 from indexes.boolean.prefetching import prefetch
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
-from indexes.boolean.tree_bounds import beside_worth, may_beat, member_bound
-from indexes.boolean.tree_layout import COLUMN, COUNT, DEPTH, PNODE, SECOND, SEGMENT, THIRD, row_of
-from indexes.boolean.tree_stab import CHUNK, admits
+from indexes.boolean.tree_bounds import beside_worth, member_bound
+from indexes.boolean.tree_layout import (
+    COLUMN,
+    COUNT,
+    DEPTH,
+    PNODE,
+    SECOND,
+    SEGMENT,
+    THIRD,
+    row_of,
+)
+from indexes.boolean.tree_stab import admits
 
 VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nodes, l-nodes
-
-
-@hot
-def _admitted(t, s, at, length, code):
-    """Put those of up to `CHUNK` members that admit the code into `kept`; return how many."""
-    lows, highs, flags = t.m_low[at : at + length], t.m_high[at : at + length], s.flags
-    for i in range(length):
-        flags[i] = (lows[i] <= code) & (code <= highs[i])
-    for i in range(length, (length + 7) & ~7):
-        flags[i] = 0
-    kept = 0
-    for word in range((length + 7) >> 3):
-        if s.words[word] == 0:
-            continue
-        for i in range(8 * word, 8 * word + 8):
-            s.kept[kept] = at + i
-            kept += flags[i]
-    return kept
-
-
-@hot
-def _passing(t, s, kept):
-    """Of the members in `kept`, keep those that pass all their tests; return how many."""
-    left = 0
-    for i in range(kept):
-        at = s.kept[i]
-        s.kept[left] = at
-        left += admits(t.m_first[at], s.seen)
-    kept, left = left, 0
-    for i in range(kept):
-        at = s.kept[i]
-        s.kept[left] = at
-        left += admits(t.m_record[at, SECOND], s.seen) & admits(t.m_record[at, THIRD], s.seen)
-    return left
 
 
 @hot
@@ -56,41 +32,57 @@ def code_at(t, node, seen):
 
 
 @hot
-def prefetch_leaf(t, node):
-    """Ask for what reading an l-node begins with."""
-    first, count = t.c[node, SEGMENT], t.c[node, COUNT]
-    prefetch(t.m_low, first)
-    prefetch(t.m_high, first)
-    for at in range(first, first + min(count, CHUNK), 16):
-        prefetch(t.m_first, at)
+def _worthy(t, s, at, mask, limit):
+    """Of members in a mask, those whose columns beside the path may add so much."""
+    rest = mask
+    while rest:
+        columns = np.int64(t.m_beside[at + lowest(rest)])
+        gain = s.gains[columns & 255] + s.gains[(columns >> 8) & 255]
+        gain += s.gains[(columns >> 16) & 255] + s.gains[columns >> 24]
+        mask ^= rest & -rest if gain < limit else 0
+        rest &= rest - 1
+    return mask
 
 
 @hot
-def prefetch_members(t, node):
-    """Ask for the rest of an l-node, most of which will be read."""
-    first, last = t.c[node, SEGMENT], t.c[node, SEGMENT] + min(t.c[node, COUNT], CHUNK)
-    for at in range(first, last, 16):
-        prefetch(t.m_sum, at)
-    for at in range(first, last, 4):
-        prefetch(t.m_record, 4 * at)
+def screen_chunk(t, node, s, at, length, code, limit, waiting):
+    """Let members that pass the first tests wait for the others; return how many wait."""
+    mask, before = admitting(t.m_low, t.m_high, at, length, code), waiting
+    if limit > -np.inf:
+        mask = _worthy(t, s, at, mask, limit)
+    while mask:
+        member = at + lowest(mask)
+        mask &= mask - 1
+        s.kept[waiting] = member
+        waiting += admits(t.m_first[member], s.seen)
+    for i in range(before, waiting):
+        s.homes[i] = node
+        prefetch(t.m_record, 4 * s.kept[i])
+    return waiting
 
 
 @hot
-def _prefetch_row(r, row):
-    start = r.start[row]
-    prefetch(r.reals, start)
-    prefetch(r.reals, start + 8)
-
-
-@hot
-def _promising(t, node, s, kept, most, score):
-    """Keep the members whose own weights reach a score; return how many."""
-    depth = np.int64(t.c[node, DEPTH])
-    beside = beside_worth(t, node, depth, s.worth, most)
-    own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if depth else 0.0
+def passing(t, s, waiting):
+    """Of the members that wait, keep those that pass all their tests; return how many."""
     left = 0
+    for i in range(waiting):
+        at, home = s.kept[i], s.homes[i]
+        s.kept[left], s.homes[left] = at, home
+        left += admits(t.m_record[at, SECOND], s.seen) & admits(t.m_record[at, THIRD], s.seen)
+    return left
+
+
+@hot
+def _promising(t, s, kept, most, score):
+    """Keep the members whose own weights reach a score; return how many."""
+    left, node, beside, own = 0, NIL, 0.0, 0.0
     for i in range(kept):
-        at = s.kept[i]
+        at, home = s.kept[i], s.homes[i]
+        if home != node:
+            node = home
+            depth = np.int64(t.c[node, DEPTH])
+            beside = beside_worth(t, node, depth, s.worth, most)
+            own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if depth else 0.0
         s.kept[left] = at
         bound = min(t.m_sum[at] * most, member_bound(t, at, s.worth, own, beside, most))
         left += not bound < score
@@ -98,34 +90,33 @@ def _promising(t, node, s, kept, most, score):
 
 
 @hot
-def read_leaf(t, r, node, s, most, k, ids, scores, size, counted):
-    """Offer the matching members of an l-node; return how many hits there are."""
-    code = code_at(t, node, s.seen)
-    first, count = t.c[node, SEGMENT], t.c[node, COUNT]
-    counted[VISITED] += count
-    counted[READ] += 1
-    matched = 0
-    for chunk in range(first, first + count, CHUNK):
-        length, full = min(CHUNK, first + count - chunk), size == k
-        if full and count > CHUNK and not may_beat(t.m_sum, chunk, length, most, scores[0]):
+def _prefetch_rows(t, r, s, kept):
+    """Ask for all rows before the first is read."""
+    for i in range(kept):
+        prefetch(r.start, row_of(t, s.kept[i]))
+    for i in range(kept):
+        row = row_of(t, s.kept[i])
+        start = r.start[row]
+        prefetch(r.ids, row)
+        prefetch(r.reals, start)
+        prefetch(r.reals, start + 8)
+
+
+@hot
+def offer_members(t, r, s, waiting, most, k, ids, scores, size, counted):
+    """Offer those of the waiting members that match; return how many hits there are."""
+    kept = passing(t, s, waiting)
+    if size == k:
+        kept = _promising(t, s, kept, most, scores[0])
+    _prefetch_rows(t, r, s, kept)
+    for i in range(kept):
+        row = row_of(t, s.kept[i])
+        score = score_of(r, row, s.weights, s.parts)
+        if size == k and worse(score, r.ids[row], scores[0], ids[0]):
             continue
-        kept = _passing(t, s, _admitted(t, s, chunk, length, code))
-        matched += kept
-        if kept and full:
-            kept = _promising(t, node, s, kept, most, scores[0])
-        # All rows of a chunk are asked for before the first is read.
-        for i in range(kept):
-            _prefetch_row(r, row_of(t, s.kept[i]))
-        for i in range(kept):
-            row = row_of(t, s.kept[i])
-            score = score_of(r, row, s.weights, s.parts)
-            if size == k and worse(score, r.ids[row], scores[0], ids[0]):
-                continue
-            counted[EVALUATED] += 1
-            if all_hold(r, row, s.values):
-                size = offer(ids, scores, size, r.ids[row], score, is_shared(r, row))
-    # Members that fail a test of codes are what the paper calls false candidates.
-    t.lost[node] += count - matched
+        counted[EVALUATED] += 1
+        if all_hold(r, row, s.values):
+            size = offer(ids, scores, size, r.ids[row], score, is_shared(r, row))
     return size
 
 
@@ -136,9 +127,9 @@ def list_leaf(t, r, node, s, ids, end, counted):
     first, count = t.c[node, SEGMENT], t.c[node, COUNT]
     counted[VISITED] += count
     counted[READ] += 1
-    for chunk in range(first, first + count, CHUNK):
-        length = min(CHUNK, first + count - chunk)
-        kept = _passing(t, s, _admitted(t, s, chunk, length, code))
+    for at in range(first, first + count, CHUNK):
+        length = min(CHUNK, first + count - at)
+        kept = passing(t, s, screen_chunk(t, node, s, at, length, code, -np.inf, 0))
         counted[EVALUATED] += kept
         for i in range(kept):
             row = row_of(t, s.kept[i])

@@ -1,12 +1,14 @@
 """Rows about to be settled in a BE*-tree, and what the tree's growth is governed by."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from indexes.boolean.batches import BETWEEN
-from indexes.boolean.codes import cells_of, coarse
+from indexes.boolean.codes import NO_END, cells_of, coarse
+from indexes.boolean.kernels import hot
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
 
 
@@ -59,6 +61,19 @@ def localise(r, codes, demand, live, rows, by_size):
             local.columns[at], local.lows[at], local.highs[at] = column, low, high
             local.loads[at] = 0
             if not by_size:
-                local.loads[at] = int(np.floor(np.log2(min(max(share, 1e-12), 1.0))))
+                # The exponent of a mantissa in [1/2, 1): one more than log2, rounded down.
+                local.loads[at] = math.frexp(min(max(share, 1e-12), 1.0))[1] - 1
             at += 1
     return local
+
+
+@hot
+def local_on(local, member, column):
+    """The interval of codes that a row has on a column: the narrowest, if it names it twice."""
+    best_low, best_high = np.int64(1), np.int64(NO_END + 1)
+    for i in range(local.starts[member], local.starts[member + 1]):
+        if local.columns[i] == column:
+            low, high = np.int64(local.lows[i]), np.int64(local.highs[i])
+            if high - low < best_high - best_low:
+                best_low, best_high = low, high
+    return best_low, best_high

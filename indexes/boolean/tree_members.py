@@ -3,16 +3,19 @@
 import numpy as np
 from numba import njit
 
-from indexes.boolean.codes import coarse_on
 from indexes.boolean.kernels import NIL, bare, hot, inner
+from indexes.boolean.prefetching import prefetch
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_layout import (
     COUNT,
     DEPTH,
+    FOLDS,
     LEFT,
     LIMIT,
     MANY,
     MEMBERS,
+    MORE_COLUMNS,
+    NO_COLUMN,
     NOTHING,
     PDIR,
     PDIR_COUNT,
@@ -30,9 +33,12 @@ from indexes.boolean.tree_layout import (
     row_of,
     word_of,
 )
+from indexes.boolean.tree_local import local_on
 from indexes.boolean.tree_nodes import forget_weights, show_bounds
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS, weigh_member
+
+_AHEAD = 4
 
 
 @hot
@@ -49,13 +55,23 @@ def _parts_of(weight, total):
     return min(255, int(weight * (255.0 / total)) + 1) if weight > 0.0 else 0
 
 
+@hot
+def _folded(local, first, second, third, fourth, more):
+    """The columns of up to four predicates, a byte each."""
+    folded = 0
+    for place, i in enumerate((first, second, third, fourth)):
+        fold = int(local.columns[i]) % FOLDS if i != NIL else NO_COLUMN
+        folded |= (MORE_COLUMNS if more and place == 3 else fold) << (8 * place)
+    return np.uint32(folded)
+
+
 @bare
 def _write_tests(t, r, at, local, member, path, depth):
     """The tests that reject most, of predicates that the way to the l-node does not test.
 
     Returns how many other predicates are left.
     """
-    first, second, third = NIL, NIL, NIL
+    first, second, third, fourth = NIL, NIL, NIL, NIL
     row = local.rows[member]
     others, _, w, _ = place_of(r, row)
     start, own = local.starts[member], 0.0
@@ -65,11 +81,14 @@ def _write_tests(t, r, at, local, member, path, depth):
             if local.columns[i] == path[depth - 1]:
                 own += r.reals[w + i - start]
         elif first == NIL or local.loads[i] < local.loads[first]:
-            first, second, third = i, first, second
+            first, second, third, fourth = i, first, second, third
         elif second == NIL or local.loads[i] < local.loads[second]:
-            second, third = i, second
+            second, third, fourth = i, second, third
         elif third == NIL or local.loads[i] < local.loads[third]:
-            third = i
+            third, fourth = i, third
+        else:
+            fourth = i
+    t.m_beside[at] = _folded(local, first, second, third, fourth, others > 4)
     total = np.float64(t.m_sum[at])
     shares = _parts_of(own, total)
     for place, i in enumerate((first, second, third)):
@@ -89,7 +108,7 @@ def _write_tests(t, r, at, local, member, path, depth):
 
 
 @hot
-def write_member(t, r, codes, local, member, node, at, low, high, path, depth, parts):
+def write_member(t, r, local, member, node, at, low, high, path, depth, parts):
     """Put a member into a place of an l-node's run, and widen the l-node's box and bounds."""
     row = local.rows[member]
     t.m_low[at], t.m_high[at] = low, high
@@ -99,7 +118,7 @@ def write_member(t, r, codes, local, member, node, at, low, high, path, depth, p
     t.where[row] = node
     for level in range(depth):
         if level < depth - 1:
-            low, high = coarse_on(r, codes, row, path[level])
+            low, high = local_on(local, member, path[level])
         else:
             low, high = np.int64(t.m_low[at]), np.int64(t.m_high[at])
         t.own[node, level, 0] = min(np.int64(t.own[node, level, 0]), low)
@@ -125,8 +144,24 @@ def _by_weight(r, local, order):
     return np.argsort(sums, kind="mergesort")
 
 
+@hot
+def _prefetch_next(r, local, order, in_order, i):
+    """Ask for the rows of the members that are written some steps later."""
+    if i + 2 * _AHEAD < len(order):
+        prefetch(r.start, local.rows[order[in_order[i + 2 * _AHEAD]]])
+    if i + _AHEAD < len(order):
+        member = order[in_order[i + _AHEAD]]
+        start, first = r.start[local.rows[member]], local.starts[member]
+        prefetch(r.reals, start)
+        prefetch(r.reals, start + 8)
+        prefetch(local.columns, first)
+        prefetch(local.lows, first)
+        prefetch(local.highs, first)
+        prefetch(local.loads, first)
+
+
 @inner
-def fill(t, r, codes, local, node, order, lows, highs, path, depth, capacity):
+def fill(t, r, local, node, order, lows, highs, path, depth, capacity):
     """Make the given members the l-node of a c-node.
 
     They are ordered by where their intervals begin, which keeps together what an event admits;
@@ -147,10 +182,9 @@ def fill(t, r, codes, local, node, order, lows, highs, path, depth, capacity):
     if n > capacity:
         in_order = _by_weight(r, local, order)
     for i in range(n):
+        _prefetch_next(r, local, order, in_order, i)
         j = in_order[i]
-        write_member(
-            t, r, codes, local, order[j], node, start + i, lows[j], highs[j], path, depth, parts
-        )
+        write_member(t, r, local, order[j], node, start + i, lows[j], highs[j], path, depth, parts)
 
 
 @hot

@@ -43,6 +43,7 @@ from indexes.boolean.tree_layout import (
     USED_P,
     Tree,
     blank_tree,
+    copy_entry,
     word_of,
 )
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
@@ -142,8 +143,7 @@ def add_entry(t, node):
         room = room_of(class_of(count + 1))
         start = take_run(t, ENTRY_RUNS, room)
         for i in range(count):
-            t.e_word[start + i], t.e_node[start + i] = t.e_word[old + i], t.e_node[old + i]
-            t.e_top[start + i] = t.e_top[old + i]
+            copy_entry(t, old + i, start + i)
         give_run(t, ENTRY_RUNS, old, old_room)
     _set_entries(t, p, start, room, count + 1)
     t.state[LONGEST] = max(t.state[LONGEST], count + 1)
@@ -158,7 +158,7 @@ def drop_entry(t, node):
     p, at = t.c[node, PNODE], t.c[node, ENTRY]
     start, room, count = entries_of(t, p)
     hole, last = start + at, start + count - 1
-    t.e_word[hole], t.e_node[hole], t.e_top[hole] = t.e_word[last], t.e_node[last], t.e_top[last]
+    copy_entry(t, last, hole)
     t.c[t.e_node[hole], ENTRY] = at
     _set_entries(t, p, start, room, count - 1)
 
@@ -171,6 +171,7 @@ def show_bounds(t, node):
         at, level = entries_of(t, p)[0] + t.c[node, ENTRY], t.c[node, DEPTH] - 1
         low, high = np.int64(t.own[node, level, 0]), np.int64(t.own[node, level, 1])
         t.e_word[at] = word_of(np.int64(t.p[p, COLUMN]), low, high)
+        t.e_low[at], t.e_high[at] = low, high
         t.e_top[at] = t.top[node]
 
 

@@ -1,10 +1,10 @@
 """Which columns the members of an overflowing l-node are partitioned by (Algorithm 4, §V-B)."""
 
-import numpy as np
-
 from indexes.boolean.kernels import NIL, bare, inner
+from indexes.boolean.prefetching import prefetch
 from indexes.boolean.tree_members import on_path
 
+_AHEAD = 8  # members whose predicates are asked for before they are read
 COARSE = 3  # so many powers of two of a load count as the same, so that members agree on keys
 
 
@@ -46,6 +46,11 @@ def pick(local, order, path, depth, tally, least, picked):
     """
     n = len(order)
     for i in range(n):
+        if i + 2 * _AHEAD < n:
+            prefetch(local.starts, order[i + 2 * _AHEAD])
+        if i + _AHEAD < n:
+            prefetch(local.columns, local.starts[order[i + _AHEAD]])
+            prefetch(local.loads, local.starts[order[i + _AHEAD]])
         for j in range(local.starts[order[i]], local.starts[order[i] + 1]):
             tally[local.columns[j]] += 1
     for i in range(n):
@@ -61,13 +66,27 @@ def pick(local, order, path, depth, tally, least, picked):
 
 
 @inner
-def by_pick(order, lows, highs, picked):
-    """Sort members by what they picked, and return where those begin that picked nothing."""
-    keys = np.where(picked == NIL, np.iinfo(np.int64).max, picked)
-    by_column = np.argsort(keys, kind="mergesort")
-    order[:], lows[:], highs[:] = order[by_column], lows[by_column], highs[by_column]
-    picked[:] = picked[by_column]
-    rest = len(order)
-    while rest > 0 and picked[rest - 1] == NIL:
-        rest -= 1
+def by_pick(order, lows, highs, picked, tally):
+    """Group members by what they picked; return where those begin that picked nothing."""
+    old, old_lows, old_highs, old_picked = order.copy(), lows.copy(), highs.copy(), picked.copy()
+    n, rest = len(order), 0
+    for i in range(n):
+        if picked[i] != NIL:
+            tally[picked[i]] += 1
+            rest += 1
+    # From counts to places, each column where its first member comes; negative once it has one.
+    start, last = 0, rest
+    for i in range(n):
+        column, at = old_picked[i], last
+        if column == NIL:
+            last += 1
+        else:
+            if tally[column] > 0:
+                start, tally[column] = start + tally[column], -start - 1
+            at = -tally[column] - 1
+            tally[column] -= 1
+        order[at], lows[at], highs[at] = old[i], old_lows[i], old_highs[i]
+        picked[at] = column
+    for i in range(rest):
+        tally[picked[i]] = 0
     return rest

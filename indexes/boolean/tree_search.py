@@ -6,89 +6,48 @@ the l-nodes below them.  What has a bound below the k-th best score is left out.
 
 from numba import njit
 
-from indexes.boolean.kernels import NIL, bare, hot
+from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.matching import close_event, spread, unspread
 from indexes.boolean.ranking import sort_best_first
-from indexes.boolean.tree_bounds import SLACK, drop_best, heapify, order_leaves, weigh_event
+from indexes.boolean.tree_bounds import SLACK, weigh_event
 from indexes.boolean.tree_layout import COUNT
-from indexes.boolean.tree_leaves import (
-    EVALUATED,
-    PRUNED,
-    VISITED,
-    list_leaf,
-    prefetch_leaf,
-    prefetch_members,
-    read_leaf,
-)
+from indexes.boolean.tree_leaves import list_leaf
+from indexes.boolean.tree_queue import drop_best, heapify
+from indexes.boolean.tree_reading import read_leaves
 from indexes.boolean.tree_stab import clear_event, encode_event, find_leaves, new_scratch
 
-_AHEAD = 6  # l-nodes that are asked for before they are read
-_DENSE = 4  # times fewer that pass all tests than members
 _NEVER = 1 << 62  # more hits than there can be
 
 
 @hot
 def _open_partitions(t, events, i, s):
-    """Queue the root's p-nodes that an event reaches, the best first; return how many."""
+    """The root's p-nodes that an event reaches; return how many."""
     waiting = 0
     for at in range(events.starts[i], events.starts[i + 1]):
         pnode = t.at_root[events.columns[at]]
         if pnode != NIL:
             s.partitions[waiting], s.tops[waiting] = pnode, t.p_top[pnode]
             waiting += 1
-    heapify(s.tops, s.partitions, waiting)
     return waiting
 
 
 @hot
-def _read_any(t, r, s, leaves, most, k, ids, scores, size, counted):
-    """Read l-nodes in `found` until k hits are known; return hits and what is left."""
-    while leaves and size < k:
-        leaves -= 1
-        if leaves >= _AHEAD:
-            prefetch_leaf(t, s.found[leaves - _AHEAD])
-        size = read_leaf(t, r, s.found[leaves], s, most, k, ids, scores, size, counted)
-    return size, leaves
-
-
-@hot
-def _read_best(t, r, s, leaves, columns, most, ones, dense, k, ids, scores, size, counted):
-    """Read the other l-nodes in `found`, about the best first, unless their bounds forbid."""
-    left = order_leaves(t, s, leaves, columns, ones, ids, scores)
-    counted[PRUNED] += leaves - left
-    for j in range(left):
-        if j + 2 < left and not s.bounds[s.places[j + 2]] < scores[0]:
-            prefetch_leaf(t, s.found[s.places[j + 2]])
-            if dense:
-                prefetch_members(t, s.found[s.places[j + 2]])
-        node, bound = s.found[s.places[j]], s.bounds[s.places[j]]
-        if bound < scores[0] or (bound == scores[0] and t.oldest[node] > ids[0]):
-            counted[PRUNED] += 1
-        else:
-            size = read_leaf(t, r, node, s, most, k, ids, scores, size, counted)
-    return size
-
-
-@bare
 def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     """The best of what matches event i; return how many (Algorithm 6)."""
     encode_event(codes, events, i, s.seen)
-    most, ones, columns = weigh_event(events, i, s.worth, s.by_worth)
+    most, ones = weigh_event(events, i, s.worth)
     most = most if ones else most * SLACK
     size, k = 0, len(ids) if prune else _NEVER
     waiting = _open_partitions(t, events, i, s)
+    if ones:
+        heapify(s.tops, s.partitions, waiting)
     # The root's own l-node comes first.
     s.found[0], leaves = 0, 1 if t.c[0, COUNT] else 0
     while True:
         if ones or waiting == 0:
-            seen, before = counted[VISITED], counted[EVALUATED]
-            size, leaves = _read_any(t, r, s, leaves, most, k, ids, scores, size, counted)
-            # Where most members pass the tests of codes, all of them are asked for in advance.
-            dense = _DENSE * (counted[EVALUATED] - before) > counted[VISITED] - seen
-            if leaves:
-                size = _read_best(
-                    t, r, s, leaves, columns, most, ones, dense, k, ids, scores, size, counted
-                )
+            size = read_leaves(
+                t, r, events, i, s, leaves, most, ones, k, ids, scores, size, counted
+            )
             leaves = 0
         if waiting == 0 or (size == k and s.tops[0] * most < scores[0]):
             break
@@ -96,7 +55,11 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
         # Otherwise they say little, and the l-nodes of all p-nodes are ranked together.
         least = scores[0] / SLACK if size == k else -1.0
         pnode = s.partitions[0]
-        waiting = drop_best(s.tops, s.partitions, waiting)
+        if ones:
+            waiting = drop_best(s.tops, s.partitions, waiting)
+        else:
+            waiting -= 1
+            s.partitions[0] = s.partitions[waiting]
         leaves = find_leaves(t, pnode, least, s, leaves)
     sort_best_first(ids, scores, size)
     clear_event(events, i, s.seen, s.worth)
@@ -113,7 +76,7 @@ def rank(t, r, codes, events, columns, prune, table, counted):
         unspread(events, i, s.values)
 
 
-@bare
+@hot
 def list_one(t, r, codes, events, i, s, ids, end, counted):
     """Append the ids of what matches event i; return where they end, or NIL without room."""
     encode_event(codes, events, i, s.seen)

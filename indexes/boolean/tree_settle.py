@@ -8,8 +8,8 @@ settles the members of one overflowing l-node and a whole tree (BE*-B).
 import numpy as np
 from numba import njit
 
-from indexes.boolean.codes import coarse_on
 from indexes.boolean.kernels import NIL, bare, inner
+from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_cut import NO_CUT, find_cut
 from indexes.boolean.tree_layout import (
     COLUMN,
@@ -29,6 +29,7 @@ from indexes.boolean.tree_layout import (
     USED_M,
     USED_P,
 )
+from indexes.boolean.tree_local import local_on
 from indexes.boolean.tree_members import fill, sum_up
 from indexes.boolean.tree_nodes import add_entry, new_c, new_p
 from indexes.boolean.tree_pick import by_pick, pick
@@ -47,7 +48,7 @@ def path_of(t, node, path):
 
 
 @njit(cache=True)
-def settle(t, r, codes, local, node, mode, options):
+def settle(t, r, local, node, mode, options):
     """Put all rows of `local` below a c-node, in the place of its l-node.
 
     Returns the c-nodes that were filled; none if the arrays ran out of room on the way.
@@ -60,7 +61,7 @@ def settle(t, r, codes, local, node, mode, options):
     tally, picked = np.zeros(len(t.at_root), np.int64), np.empty(n, np.int64)
     path = np.empty(MOST_DEPTH, np.int64)
     depth = path_of(t, node, path)
-    _read_codes(r, codes, local, order, lows, highs, path[depth - 1] if depth else NIL)
+    _read_codes(local, order, lows, highs, path[depth - 1] if depth else NIL)
     tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3] = mode, node, 0, n
     while waiting:
         waiting -= 1
@@ -70,22 +71,17 @@ def settle(t, r, codes, local, node, mode, options):
         made[count] = node
         count += 1
         if tasks[waiting, 0] == CLUSTER and b - a > options.capacity:
-            cut = find_cut(lows[a:b], highs[a:b], options.alpha, options.split)
-            if cut != NO_CUT:
-                left, right = _part(order[a:b], lows[a:b], highs[a:b], cut)
-                waiting = _grow_bucket(t, node, LEFT, tasks, waiting, a, a + left)
-                waiting = _grow_bucket(t, node, RIGHT, tasks, waiting, a + left, a + left + right)
-                a += left + right
+            waiting, a = _cluster(t, node, order, lows, highs, a, b, options, tasks, waiting)
         depth = path_of(t, node, path)
         rest = a
         if b - a > options.capacity and depth < MOST_DEPTH:
             least = options.group if node else 1
             pick(local, order[a:b], path, depth, tally, least, picked[a:b])
-            rest = a + by_pick(order[a:b], lows[a:b], highs[a:b], picked[a:b])
+            rest = a + by_pick(order[a:b], lows[a:b], highs[a:b], picked[a:b], tally)
             waiting = _grow_partitions(t, node, picked, a, rest, tasks, waiting)
-            _read_picked(r, codes, local, order, lows, highs, picked, a, rest)
+            _read_picked(local, order, lows, highs, picked, a, rest)
         fill(
-            t, r, codes, local, node, order[rest:b], lows[rest:b], highs[rest:b], path, depth,
+            t, r, local, node, order[rest:b], lows[rest:b], highs[rest:b], path, depth,
             options.capacity,
         )  # fmt: skip
     for i in range(count - 1, -1, -1):
@@ -100,18 +96,18 @@ def _has_room(t, members):
     return (
         t.state[USED_C] + nodes <= len(t.c)
         and t.state[USED_P] + nodes <= len(t.p)
-        and t.state[USED_M] + 2 * members + 64 <= len(t.m_low)
-        and t.state[USED_E] + 8 * nodes + 4 * t.state[LONGEST] + 640 <= len(t.e_node)
+        and t.state[USED_M] + 2 * members + 64 + CHUNK <= len(t.m_low)
+        and t.state[USED_E] + 8 * nodes + 4 * t.state[LONGEST] + 640 + CHUNK <= len(t.e_node)
         and t.state[USED_D] + 4 * nodes + 640 <= len(t.d_node)
     )
 
 
 @bare
-def _read_codes(r, codes, local, order, lows, highs, column):
+def _read_codes(local, order, lows, highs, column):
     for i in range(len(order)):
         low, high = 1, 255
         if column != NIL:
-            low, high = coarse_on(r, codes, local.rows[order[i]], column)
+            low, high = local_on(local, order[i], column)
         lows[i], highs[i] = low, high
 
 
@@ -136,6 +132,18 @@ def _part(order, lows, highs, cut):
         elif side == 1:
             right = at - left
     return left, right
+
+
+@inner
+def _cluster(t, node, order, lows, highs, a, b, options, tasks, waiting):
+    """Part a bucket's members by the best cut there is; return where those begin that stay."""
+    cut = find_cut(lows[a:b], highs[a:b], options.alpha, options.split)
+    if cut == NO_CUT:
+        return waiting, a
+    left, right = _part(order[a:b], lows[a:b], highs[a:b], cut)
+    waiting = _grow_bucket(t, node, LEFT, tasks, waiting, a, a + left)
+    waiting = _grow_bucket(t, node, RIGHT, tasks, waiting, a + left, a + left + right)
+    return waiting, a + left + right
 
 
 @bare
@@ -167,7 +175,7 @@ def _grow_partitions(t, node, picked, a, b, tasks, waiting):
 
 
 @bare
-def _read_picked(r, codes, local, order, lows, highs, picked, a, b):
+def _read_picked(local, order, lows, highs, picked, a, b):
     for i in range(a, b):
-        low, high = coarse_on(r, codes, local.rows[order[i]], picked[i])
+        low, high = local_on(local, order[i], picked[i])
         lows[i], highs[i] = low, high

@@ -7,11 +7,21 @@ import numpy as np
 from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import code_of
 from indexes.boolean.kernels import hot, inner
+from indexes.boolean.masks import CHUNK, admitting, lowest
 from indexes.boolean.prefetching import prefetch
-from indexes.boolean.tree_layout import C_FIELDS, COLUMN, COUNT, E_COUNT, E_START, ENTRIES, START
+from indexes.boolean.tree_layout import (
+    C_FIELDS,
+    COLUMN,
+    COUNT,
+    E_COUNT,
+    E_START,
+    ENTRIES,
+    MORE_COLUMNS,
+    START,
+)
 
-CHUNK = 64  # entries or members tested together
 _RANKS = 65
+_AHEAD = 4  # c-nodes whose entries are asked for before they are stabbed
 _FEW = 8  # predicates besides the path that are counted one by one
 
 
@@ -24,14 +34,14 @@ class Scratch(NamedTuple):
     worth: np.ndarray  # f8[columns + 1]  weights by column + 1; -inf = lacking
     by_worth: np.ndarray  # i8[columns]  an event's columns + 1, the greatest weight first
     parts: np.ndarray  # f8[MOST_PREDICATES]
-    flags: np.ndarray  # u1[CHUNK]
-    words: np.ndarray  # u8[CHUNK / 8]  the same bytes
-    kept: np.ndarray  # i8[CHUNK]  members that are left
-    stack: np.ndarray  # i4[c-nodes]
+    kept: np.ndarray  # i8[2 * CHUNK]  members that wait for further tests
+    homes: np.ndarray  # i4[2 * CHUNK]  their c-nodes
+    gains: np.ndarray  # f8[256]  what members of an l-node gain by columns, folded
+    reached: np.ndarray  # i4[c-nodes]
     found: np.ndarray  # i4[c-nodes]
     bounds: np.ndarray  # f8[c-nodes]
     queue: np.ndarray  # i4[c-nodes]
-    places: np.ndarray  # i4[c-nodes]
+    queued: np.ndarray  # f8[c-nodes]  their bounds
     ranked: np.ndarray  # i8[_RANKS]
     greatest: np.ndarray  # f8[_FEW]
     partitions: np.ndarray  # i4[columns]
@@ -40,9 +50,10 @@ class Scratch(NamedTuple):
 
 @inner
 def new_scratch(columns, nodes):
-    flags = np.zeros(CHUNK, np.uint8)
     worth = np.full(columns + 1, -np.inf)
     worth[0] = 0.0
+    gains = np.zeros(256)
+    gains[MORE_COLUMNS] = np.inf
     return Scratch(
         np.full(columns, np.nan),
         np.zeros(columns),
@@ -50,14 +61,14 @@ def new_scratch(columns, nodes):
         worth,
         np.zeros(columns, np.int64),
         np.empty(MOST_PREDICATES),
-        flags,
-        flags.view(np.uint64),
-        np.empty(CHUNK, np.int64),
+        np.empty(2 * CHUNK, np.int64),
+        np.empty(2 * CHUNK, np.int32),
+        gains,
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1),
         np.empty(nodes + 1, np.int32),
-        np.empty(nodes + 1, np.int32),
+        np.empty(nodes + 1),
         np.empty(_RANKS, np.int64),
         np.empty(_FEW),
         np.empty(columns, np.int32),
@@ -90,35 +101,27 @@ def admits(word, seen):
 
 @hot
 def _stab_root(t, start, end, code, least, s):
-    """Push the c-nodes of a root's p-node: all entries have one column, and chunks no branch."""
-    height, flags = 0, s.flags
+    """The c-nodes of a root's p-node, all of whose entries have one column; how many."""
+    count = 0
     for chunk in range(start, end, CHUNK):
-        length = min(CHUNK, end - chunk)
-        words = t.e_word[chunk : chunk + length]
-        for i in range(length):
-            low, high = (words[i] >> np.uint32(8)) & np.uint32(255), words[i] & np.uint32(255)
-            flags[i] = (low <= code) & (code <= high)
-        for i in range(length, (length + 7) & ~7):
-            flags[i] = 0
-        for word in range((length + 7) >> 3):
-            if s.words[word] == 0:
-                continue
-            for i in range(8 * word, min(length, 8 * word + 8)):
-                node = t.e_node[chunk + i]
-                s.stack[height] = node
-                if (flags[i] != 0) & (t.e_top[chunk + i] >= least):
-                    prefetch(t.c, C_FIELDS * node)
-                    height += 1
-    return height
+        mask = admitting(t.e_low, t.e_high, chunk, min(CHUNK, end - chunk), code)
+        while mask:
+            at = chunk + lowest(mask)
+            mask &= mask - 1
+            if t.e_top[at] >= least:
+                s.reached[count] = t.e_node[at]
+                prefetch(t.c, C_FIELDS * s.reached[count])
+                count += 1
+    return count
 
 
 @hot
-def _stab(t, start, end, seen, least, stack, height):
-    """Push the c-nodes of a run of entries of many columns; return the stack's height."""
+def _stab(t, start, end, seen, least, reached, count):
+    """Add the c-nodes of a run of entries of many columns; return how many there are."""
     for at in range(start, end):
-        stack[height] = t.e_node[at]
-        height += admits(t.e_word[at], seen) & (t.e_top[at] >= least)
-    return height
+        reached[count] = t.e_node[at]
+        count += admits(t.e_word[at], seen) & (t.e_top[at] >= least)
+    return count
 
 
 @hot
@@ -128,13 +131,18 @@ def find_leaves(t, pnode, least, s, count):
     Subtrees with no sum of weights of at least `least` are left out.  Returns how many there are.
     """
     start, code = t.p[pnode, START], s.seen[t.p[pnode, COLUMN] + 1]
-    height = _stab_root(t, start, start + t.p[pnode, ENTRIES], code, least, s)
-    while height:
-        height -= 1
-        node = s.stack[height]
+    done, reached = 0, _stab_root(t, start, start + t.p[pnode, ENTRIES], code, least, s)
+    while done < reached:
+        if done + _AHEAD < reached:
+            prefetch(t.e_word, t.c[s.reached[done + _AHEAD], E_START])
+        node = s.reached[done]
+        done += 1
         s.found[count] = node
         count += t.c[node, COUNT] > 0
         start, size = t.c[node, E_START], t.c[node, E_COUNT]
         if size:
-            height = _stab(t, start, start + size, s.seen, least, s.stack, height)
+            before = reached
+            reached = _stab(t, start, start + size, s.seen, least, s.reached, reached)
+            for i in range(before, reached):
+                prefetch(t.c, C_FIELDS * s.reached[i])
     return count

@@ -151,7 +151,7 @@ def test_what_bounds_leave_out_is_counted():
         [Predicate(names[i], "<=", 5, rng.random()) for i in rng.choice(12, 4, replace=False)]
         for _ in range(4000)
     ]
-    tree = BEStarTree.build(np.arange(4000), conjunctions)
+    tree = BEStarTree.build(np.arange(4000), conjunctions, leaf_capacity=64, partition=16)
     event = {name: (1, float(rng.random())) for name in names}
     tree.top_k(event, 3)
     assert tree.leaves_read > 0
@@ -212,3 +212,16 @@ def test_runs_are_as_short_as_their_sizes_allow(room):
 
 def test_the_window_is_what_the_feedback_says():
     assert be_star_tree.WINDOW == tree_feedback.WINDOW
+
+
+def test_what_is_left_out_for_its_score_is_no_false_candidate():
+    """All members match: bounds of scores decide which are read, not tests of codes."""
+    rng = np.random.default_rng(4)
+    names = [f"a{i}" for i in range(12)]
+    conjunctions = [
+        [Predicate(names[i], "<=", 5, rng.random()) for i in rng.choice(12, 4, replace=False)]
+        for _ in range(3000)
+    ]
+    tree = BEStarTree.build(np.arange(3000), conjunctions)
+    tree.top_k({name: (1, float(rng.random())) for name in names}, 3)
+    assert tree._tree.lost.sum() == 0

@@ -1,0 +1,98 @@
+"""Reading the l-nodes that an event reaches: any until k hits are known, then the best first."""
+
+import numpy as np
+
+from indexes.boolean.kernels import hot
+from indexes.boolean.masks import CHUNK
+from indexes.boolean.prefetching import prefetch
+from indexes.boolean.tree_bounds import may_beat, order_leaves, rank_columns, set_gains
+from indexes.boolean.tree_layout import COUNT, SEGMENT
+from indexes.boolean.tree_leaves import (
+    PRUNED,
+    READ,
+    VISITED,
+    code_at,
+    offer_members,
+    screen_chunk,
+)
+
+_AHEAD, _AHEAD_BEST = 6, 2  # l-nodes that are asked for before they are read
+_TOGETHER = 8  # members whose records are read together
+
+
+@hot
+def _prefetch_leaf(t, node, ordered):
+    """Ask for what reading an l-node begins with."""
+    first, count = t.c[node, SEGMENT], t.c[node, COUNT]
+    prefetch(t.m_low, first)
+    prefetch(t.m_high, first)
+    for at in range(first, first + min(count, CHUNK), 16):
+        if ordered:
+            prefetch(t.m_beside, at)
+        else:
+            prefetch(t.m_first, at)
+
+
+@hot
+def _prefetch_next(t, s, j, leaves, ordered, score):
+    if not ordered:
+        if j + _AHEAD < leaves:
+            _prefetch_leaf(t, s.found[j + _AHEAD], False)
+    elif j + _AHEAD_BEST < leaves and not s.queued[j + _AHEAD_BEST] < score:
+        _prefetch_leaf(t, s.queue[j + _AHEAD_BEST], True)
+
+
+@hot
+def _hopeless(t, node, bound, ids, scores):
+    return bound < scores[0] or (bound == scores[0] and t.oldest[node] > ids[0])
+
+
+@hot
+def _screen(t, node, s, at, length, most, full, limit, score, waiting):
+    """Let members of a chunk wait, unless no sum of weights reaches the score."""
+    if full and t.c[node, COUNT] > CHUNK and not may_beat(t.m_sum, at, length, most, score):
+        return waiting
+    before, code = waiting, code_at(t, node, s.seen)
+    waiting = screen_chunk(t, node, s, at, length, code, limit, waiting)
+    if not limit > -np.inf:
+        # What fails a test of codes is what the paper calls a false candidate.
+        t.lost[node] += length - (waiting - before)
+    return waiting
+
+
+@hot
+def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, counted):
+    """Offer the matching members of l-nodes in `found`; return how many hits there are.
+
+    Those with bounds below the k-th best score are left out.
+    """
+    j, at, end, node, waiting, limit = 0, 0, 0, 0, 0, -np.inf
+    ordered, columns = False, 0
+    while at < end or j < leaves or waiting:
+        if at >= end and j < leaves:
+            if size == k and not ordered:
+                columns = 0 if ones else rank_columns(events, i, s.worth, s.by_worth)
+                left = order_leaves(t, s, j, leaves, columns, ones, ids, scores)
+                counted[PRUNED] += leaves - j - left
+                ordered, j, leaves = True, 0, left
+                continue
+            node = s.queue[j] if ordered else s.found[j]
+            _prefetch_next(t, s, j, leaves, ordered, scores[0])
+            j += 1
+            if ordered and _hopeless(t, node, s.queued[j - 1], ids, scores):
+                counted[PRUNED] += 1
+            else:
+                at, end = int(t.c[node, SEGMENT]), int(t.c[node, COUNT])
+                counted[VISITED] += end
+                counted[READ] += 1
+                end += at
+                if ordered and not ones:
+                    limit = set_gains(t, node, s, columns, scores[0])
+        if at < end:
+            length = min(CHUNK, end - at)
+            waiting = _screen(t, node, s, at, length, most, size == k, limit, scores[0], waiting)
+            at += CHUNK
+        if waiting >= min(CHUNK, max(k - size, _TOGETHER)) or (at >= end and j >= leaves):
+            size = offer_members(t, r, s, waiting, most, k, ids, scores, size, counted)
+            waiting = 0
+    return size
