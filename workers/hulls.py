@@ -11,7 +11,7 @@ import numpy as np
 
 from indexes.boolean import BooleanArrays, Hulls, hulls_of_arrays, hulls_of_expressions
 
-# Further attributes are left out of the boxes, which makes them larger, but never wrong.
+# Boxes say nothing of further attributes, which makes them larger, but never wrong.
 MOST_ATTRIBUTES = 32
 
 
@@ -25,8 +25,8 @@ class OwnedBoxes(NamedTuple):
 
 
 def boxes_each(kind: str, attributes: int) -> int:
-    """The most boxes that a subscription has."""
-    return attributes if kind == "relaxed" else 1
+    """The most boxes that a subscription has: of `attributes` that boxes know of."""
+    return attributes + 1 if kind == "relaxed" else 1
 
 
 def hulls_of_columns(
@@ -56,17 +56,21 @@ def hulls_of_index(
 
 
 def _of_intervals(kind: str, ids: np.ndarray, lows: np.ndarray, highs: np.ndarray) -> OwnedBoxes:
+    further = ~np.isnan(lows[:, MOST_ATTRIBUTES:])
     lows, highs = lows[:, :MOST_ATTRIBUTES], highs[:, :MOST_ATTRIBUTES]
     constrained = ~np.isnan(lows)
     closed = np.where(constrained, lows, -np.inf), np.where(constrained, highs, np.inf)
     if kind != "relaxed":
         return OwnedBoxes(ids, np.zeros(len(ids), np.int64), *closed)
-    # One interval that holds is enough: a box for each, which says nothing of the others.
-    rows, places = np.nonzero(constrained)
-    ends = np.full((2, len(rows), lows.shape[1]), np.inf)
+    # One interval that holds is enough: a box for each, which says nothing of the others.  Any
+    # event may meet an interval that boxes do not know of: all of these together are one box.
+    dimensions = lows.shape[1]
+    rows, places = np.nonzero(np.column_stack((constrained, further.any(axis=1))))
+    ends = np.full((2, len(rows), dimensions), np.inf)
     ends[0] = -np.inf
-    box = np.arange(len(rows))
-    ends[0, box, places], ends[1, box, places] = lows[rows, places], highs[rows, places]
+    known = np.flatnonzero(places < dimensions)
+    row, place = rows[known], places[known]
+    ends[0, known, place], ends[1, known, place] = lows[row, place], highs[row, place]
     return OwnedBoxes(ids[rows], places, ends[0], ends[1])
 
 
