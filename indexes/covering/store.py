@@ -42,6 +42,13 @@ class RowTable:
     def __init__(self, width: int) -> None:
         self.store = allocate(0, width)
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "RowTable":
+        """A copy whose bits are, again, a view of its points."""
+        twin = RowTable(self.store.points.shape[1])
+        copied = Store(*(array.copy() for array in self.store))
+        twin.store = copied._replace(bits=copied.points.view(np.int64))
+        return twin
+
     def __len__(self) -> int:
         return int(self.store.state[LIVE])
 

@@ -1,5 +1,7 @@
 """The relation graph against a router that compares everything with everything."""
 
+import copy
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -47,6 +49,25 @@ def test_of_equal_boxes_exactly_one_is_forwarded_when_their_cover_leaves(graph):
     assert graph.unsubscribe(3) == Change(forward=[], withdraw=[])
     assert graph.forwarded == frozenset([2])
     graph.check()
+
+
+def test_a_copy_goes_its_own_way(graph):
+    subscribe(graph, (0, 9), (1, 3))
+    twin = copy.deepcopy(graph)
+    for id in (2, 3):  # equal boxes: one is forwarded
+        twin.subscribe(id, [2], [10])
+    twin.check()
+    graph.check()
+    assert (twin.forwarded, graph.forwarded) == (frozenset([0, 2]), frozenset([0]))
+    assert twin.unsubscribe(2) == Change(forward=[3], withdraw=[2])
+
+
+def test_pruning_asks_without_counting():
+    plain, pruned = (RelationGraph(TinyKDCover(1), prune=prune) for prune in (False, True))
+    boxes = [(4, 5), (3, 6), (2, 7), (10, 11), (0, 20)]
+    subscribe(plain, *boxes)
+    subscribe(pruned, *boxes)
+    assert plain.cover_calls == pruned.cover_calls == len(boxes)
 
 
 def test_a_new_cover_withdraws_only_where_pruning_is_asked_for():
