@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from configs import load_collection
 from tests.workers.conftest import MakeFleet, fleets_of
 from tests.workers.fleet import Fleet
 from tests.workers.steps import random_steps
@@ -13,7 +14,10 @@ from tests.workers.traffic import eventually
 KINDS = {
     "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"]},
     "single": {"kind": "ranked", "attributes": ["age"]},
-    "boolean": {"kind": "boolean", "attributes": ["age", "colour", "pay"]},
+    "boolean": {
+        "kind": "boolean",
+        "attributes": ["age", "colour", *load_collection("jobs").attributes],
+    },
     "open": {"kind": "boolean", "attributes": []},
 }
 
@@ -77,6 +81,19 @@ def test_weights_of_subscription_and_event_are_multiplied_and_added(any_kind: Fl
     assert any_kind.ask({"colour": "blue", "pay": 10}) == [("either", 1.5), ("not-red", 1.0)]
     assert any_kind.ask({"colour": 7, "other": "red"}) == [("seven", 1.0)]
     assert any_kind.ask({"age": 30}) == []
+
+
+@pytest.mark.parametrize("kind", ["boolean"])
+def test_the_job_site_answers_as_its_file_says(any_kind: Fleet):
+    coast = {"attr": "state", "op": "in", "value": ["CA", "NY"], "weight": 0.4}
+    paid = {"attr": "pay", "op": ">=", "value": 28}
+    any_kind.subscribe_with("ann", {"all": [coast, paid]})
+    nurse = {"attr": "title", "op": "=", "value": "nurse"}
+    hours = {"attr": "hours", "op": "between", "value": [10, 20]}
+    elsewhere = {"attr": "state", "op": "!=", "value": "TX"}
+    any_kind.subscribe_with("bob", {"any": [{"all": [nurse]}, {"all": [hours, elsewhere]}]})
+    offer = {"title": "nurse", "state": "NY", "pay": {"value": 30, "weight": 2}}
+    assert any_kind.ask(offer) == [("ann", 2.4), ("bob", 1.0)]
 
 
 @pytest.mark.parametrize("kind", ["boolean"])
