@@ -1,13 +1,17 @@
 """Four shards on one, two and three matchers: each moves with its index, feed and snapshots."""
 
+import threading
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
+import redis
 
 from tests.workers.conftest import MakeFleet
 from tests.workers.fleet import Fleet
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
+from workers.snapshots import NoSnapshot, SnapshotStore
 
 SHARDS = 4
 MATCHERS = ("matcher", "matcher-2", "matcher-3")
@@ -97,3 +101,52 @@ def test_the_shards_of_a_killed_matcher_are_taken_over_by_the_others(fleet: Flee
         for matcher in MATCHERS[1:]:
             fleet.terminate(matcher)
     fleet.check_all(repeats=True)
+
+
+class PointerWatch(threading.Thread):
+    """Sees the pointers of all shards again and again."""
+
+    def __init__(self, fleet: Fleet, redis_url: str) -> None:
+        super().__init__()
+        self._store = SnapshotStore(redis.Redis.from_url(redis_url), "podium", fleet.declared.name)
+        self._shards, self._stopping = fleet.shards, threading.Event()
+        self.offsets: dict[int, list[int]] = defaultdict(list)
+        self.holders: dict[int, str] = {}
+
+    def run(self) -> None:
+        while not self._stopping.wait(0.005):
+            for shard, pointer in self._store.ls(self._shards).items():
+                if not isinstance(pointer, NoSnapshot):
+                    self.offsets[shard].append(pointer.next_offset)
+                    self.holders[shard] = pointer.holder
+
+    def __enter__(self) -> "PointerWatch":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self.join()
+
+
+def test_a_matcher_that_wakes_up_without_its_shards_takes_no_snapshot_back(
+    fleet: Fleet, redis_url: str
+):
+    with streaming(fleet, seed=4) as stream, PointerWatch(fleet, redis_url) as watch:
+        fleet.start("matcher-2")
+        fleet.wait_ready("matcher-2")
+        wait_shared(fleet, *MATCHERS[:2])
+        stream.wait_answers(100)
+        with fleet.frozen("matcher-2"):
+            wait_shared(fleet, "matcher")  # its session has timed out
+            eventually(lambda: len(set(watch.holders.values())) == 1, fleet.diagnosis, 60)
+            stream.wait_answers(100)
+        stream.wait_answers(200)
+        wait_shared(fleet, *MATCHERS[:2])
+        fleet.terminate("matcher-2")
+        wait_shared(fleet, "matcher")
+    assert watch.offsets.keys() == set(fleet.shards)
+    for offsets in watch.offsets.values():
+        assert offsets == sorted(offsets)
+    fleet.check_all(repeats=True)
+    fleet.check_that_none_has_died()

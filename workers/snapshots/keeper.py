@@ -28,6 +28,7 @@ class SnapshotKeeper:
         self._client: redis.Redis = open_redis(context.settings.redis)
         self._store = SnapshotStore.of(self._client, context.settings, context.collection.name)
         self._epoch: int | None = None
+        self._unusable = b""  # the generation that was found instead of a snapshot
         self._topic_id = ""
         self._too_old_s = Expected.of(context.collection, None).max_age_s / 2
         self._saved_at, self._saved_offset = time.monotonic(), 0
@@ -42,13 +43,14 @@ class SnapshotKeeper:
             return
         started = time.monotonic()
         try:
-            self._claim()
+            self._epoch = self._store.claim(self._shard.number)
             expected = Expected.of(self._context.collection, topic_id, end_offset)
             snapshot = self._store.read(self._shard.number, expected)
             self._shard.restore(
                 self._context.collection.kind, snapshot.arrays, snapshot.head.next_offset
             )
         except NoSnapshot as absent:
+            self._unusable = absent.generation
             self._start_empty(absent.reason, str(absent))
         except (KeyError, TypeError, ValueError) as error:  # whole, but not what we would write
             self._start_empty("corrupt", repr(error))
@@ -107,10 +109,10 @@ class SnapshotKeeper:
         self._saved_at = started = time.monotonic()
         shard = self._shard.number
         try:
-            written = self._store.write(snapshot, self._claim())
+            written = self._store.write(snapshot, self._claimed(snapshot), self._unusable)
         except SnapshotFailed as failed:
             if isinstance(failed, StaleWriter):
-                self._epoch = None  # ask again next time; by then a former owner knows it is one
+                self._epoch = None  # claim again next time: who is behind the pointer cannot
             metrics.SNAPSHOTS.labels(*self._labels, failed.reason).inc()
             log.warning("shard %d: no snapshot written (%s)", shard, failed)
             return None
@@ -132,7 +134,7 @@ class SnapshotKeeper:
     def close(self) -> None:
         self._client.close()
 
-    def _claim(self) -> int:
+    def _claimed(self, snapshot: Snapshot) -> int:
         if self._epoch is None:
-            self._epoch = self._store.claim(self._shard.number)
+            self._epoch = self._store.claim(self._shard.number, snapshot.head, self._unusable)
         return self._epoch
