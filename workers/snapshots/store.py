@@ -82,9 +82,7 @@ class SnapshotStore:
             timeout_s=settings.snapshots.timeout_s,
         )
 
-    def claim(
-        self, shard: int, held: SnapshotHead | None = None, unusable: bytes = b""
-    ) -> int:
+    def claim(self, shard: int, held: SnapshotHead | None = None, unusable: bytes = b"") -> int:
         """The epoch of the shard's new owner; `SnapshotFailed` if there is no Redis.
 
         One that has had the shard for a while says what it `held`, and is a `StaleWriter` if the

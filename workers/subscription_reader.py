@@ -1,0 +1,119 @@
+"""Reads the partition of `subscriptions` that belongs to one shard.
+
+The group's committed offset does not say where to start, the shard does.  It says up to where
+bad records are already in the dead-letter topic, so that a replay does not write them again.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from topics.outbox import Outbox
+from workers import metrics
+from workers.changes import Changes, read_changes, read_live
+from workers.context import Context
+from workers.shard import Shard
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 0.1
+_COMMIT_EVERY_S = 1.0
+_LIVE_BATCH = 1000
+
+
+class SubscriptionReader:
+    """Every method may block; a confluent consumer is used by one thread at a time."""
+
+    def __init__(self, context: Context, shard: Shard, outbox: Outbox) -> None:
+        self._context, self._shard, self._outbox = context, shard, outbox
+        self._place = TopicPartition(context.names.topic("subscriptions"), shard.number)
+        self.topic_id = ""  # of the topic that is read
+        self.end = 0  # of the partition, as last seen
+        self._letters_written = 0  # up to here, as committed
+        self._settled = 0  # up to here in truth
+        self._committed_at = time.monotonic()
+        self._consumer: Consumer | None = None
+
+    def open(self, should_stop: Callable[[], bool]) -> bool:
+        """Ask the broker what there is to read, until it answers; False if told to stop before."""
+        self._consumer = self._context.consumer("feed", {"enable.partition.eof": True})
+        while not should_stop():
+            try:
+                (committed,) = self._consumer.committed([self._place], timeout=5)
+                _, self.end = self._consumer.get_watermark_offsets(self._place, timeout=5)
+                self.topic_id = self._context.topic_id(self._place.topic)
+            except KafkaException as error:
+                log.warning("shard %d: %s; trying again", self._shard.number, error.args[0].str())
+                time.sleep(1.0)
+            else:
+                self._letters_written = max(0, committed.offset)
+                return True
+        return False
+
+    def start(self) -> None:
+        """Begin where the shard stands."""
+        assert self._consumer is not None
+        place = TopicPartition(self._place.topic, self._place.partition, self._shard.next_offset)
+        self._consumer.assign([place])
+
+    def read(self, restored: bool) -> tuple[list[Changes], int | None]:
+        """What the next records change, and the end of the partition if it was reached."""
+        assert self._consumer is not None
+        # The first record at once; only a restore waits for the rest of a large batch.
+        first = self._consumer.poll(_POLL_S)
+        if first is None:
+            return [], None
+        most = _LIVE_BATCH if restored else self._context.settings.matcher.feed_batch
+        records: list[Message] = []
+        end = None
+        for message in [first, *self._consumer.consume(most - 1, 0 if restored else _POLL_S)]:
+            error = message.error()
+            if error is None:
+                records.append(message)
+                end = None
+            elif error.code() == KafkaError._PARTITION_EOF:
+                end = message.offset()
+            else:
+                log.warning("shard %d: %s", self._shard.number, error.str())
+        if not records:
+            return [], end
+        contract, shards = self._shard.contract, self._context.collection.shards
+        if restored:
+            changes = read_live(records, contract, shards)
+        else:
+            changes = [read_changes(records, contract, shards)]
+        self._write_letters(changes)
+        return changes, end
+
+    def _write_letters(self, changes: list[Changes]) -> None:
+        letters = [letter for step in changes for letter in step.letters]
+        new = [letter for letter in letters if letter.offset >= self._letters_written]
+        for letter in new:
+            metrics.DEAD_LETTERS.labels(self._context.collection.name, "subscriptions").inc()
+            self._outbox.send_dead_letter(letter)
+        if new:
+            self._outbox.settle()
+        self._settled = changes[-1].next_offset
+
+    def commit_now_and_then(self) -> None:
+        if time.monotonic() - self._committed_at >= _COMMIT_EVERY_S:
+            self._committed_at = time.monotonic()
+            self.commit()
+
+    def commit(self) -> None:
+        assert self._consumer is not None
+        position = max(self._settled, self._shard.next_offset)
+        try:
+            _, self.end = self._consumer.get_watermark_offsets(self._place, cached=True)
+            if position > self._letters_written:
+                place = TopicPartition(self._place.topic, self._place.partition, position)
+                self._consumer.commit(offsets=[place], asynchronous=False)
+                self._letters_written = position
+        except KafkaException as error:
+            log.warning("shard %d: not committed: %s", self._shard.number, error.args[0].str())
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
