@@ -163,9 +163,10 @@ class SubscriptionFeed(Service):
 
     def _open(self) -> None:
         if self._reader.open(lambda: self.should_stop):
-            self._keeper.restore(self._reader.topic_id, self._reader.end)
-        self._progress = RestoreProgress(self.shard, self._reader.end)
+            offsets = range(self._reader.begin, self._reader.end)
+            self._keeper.restore(self._reader.topic_id, offsets)
         self._reader.start()
+        self._progress = RestoreProgress(self.shard, self._reader.end)
 
     def _measure(self, changes: list[Changes]) -> None:
         if changes:

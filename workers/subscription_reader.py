@@ -22,6 +22,16 @@ _POLL_S = 0.1
 _COMMIT_EVERY_S = 1.0
 _LIVE_BATCH = 1000
 
+# Nobody but the reader may decide where to go on when its offset is gone.
+_OPTIONS = {"enable.partition.eof": True, "auto.offset.reset": "error"}
+
+
+class RecordsLost(Exception):
+    """Records were deleted that the shard has not read: its index is not to be trusted.
+
+    Restart the worker, which builds the index anew from what is left.
+    """
+
 
 class SubscriptionReader:
     """Every method may block; a confluent consumer is used by one thread at a time."""
@@ -30,6 +40,7 @@ class SubscriptionReader:
         self._context, self._shard, self._outbox = context, shard, outbox
         self._place = TopicPartition(context.names.topic("subscriptions"), shard.number)
         self.topic_id = ""  # of the topic that is read
+        self.begin = 0  # of the partition, as it was when the reader was opened
         self.end = 0  # of the partition, as last seen
         self._letters_written = 0  # up to here, as committed
         self._settled = 0  # up to here in truth
@@ -38,11 +49,12 @@ class SubscriptionReader:
 
     def open(self, should_stop: Callable[[], bool]) -> bool:
         """Ask the broker what there is to read, until it answers; False if told to stop before."""
-        self._consumer = self._context.consumer("feed", {"enable.partition.eof": True})
+        self._consumer = self._context.consumer("feed", _OPTIONS)
         while not should_stop():
             try:
                 (committed,) = self._consumer.committed([self._place], timeout=5)
-                _, self.end = self._consumer.get_watermark_offsets(self._place, timeout=5)
+                offsets = self._consumer.get_watermark_offsets(self._place, timeout=5)
+                self.begin, self.end = offsets
                 self.topic_id = self._context.topic_id(self._place.topic)
             except KafkaException as error:
                 log.warning("shard %d: %s; trying again", self._shard.number, error.args[0].str())
@@ -53,8 +65,18 @@ class SubscriptionReader:
         return False
 
     def start(self) -> None:
-        """Begin where the shard stands."""
+        """Begin where the shard stands, or where the partition does."""
         assert self._consumer is not None
+        if self._shard.next_offset < self.begin:
+            log.warning(
+                "shard %d: %s begins at offset %d, what was sent before is deleted: answers miss"
+                " every subscription that has not been sent again since; send the missing"
+                " subscriptions again, and set the topic's cleanup.policy to compact",
+                self._shard.number,
+                self._place.topic,
+                self.begin,
+            )
+            self._shard.next_offset = self.begin
         place = TopicPartition(self._place.topic, self._place.partition, self._shard.next_offset)
         self._consumer.assign([place])
 
@@ -75,6 +97,12 @@ class SubscriptionReader:
                 end = None
             elif error.code() == KafkaError._PARTITION_EOF:
                 end = message.offset()
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                raise RecordsLost(
+                    f"{self._place.topic}[{self._place.partition}]@{self._shard.next_offset}:"
+                    f" {error.str()}; restart the worker, which builds its index anew from what is"
+                    " left, and send the subscriptions again that were deleted"
+                )
             else:
                 log.warning("shard %d: %s", self._shard.number, error.str())
         if not records:

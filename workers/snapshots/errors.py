@@ -10,9 +10,9 @@ import redis
 FailureReason = Literal["unreachable", "slow", "full", "refused", "lost", "stale"]
 
 # Of `read`: "foreign" is that of another collection, kind, topic or shard, or of an older format,
-# "newer" one of a later format, "too_old" one that may miss an unsubscription.
+# "newer" one of a later format, "too_old" and "gap" such as may miss an unsubscription.
 AbsenceReason = Literal[
-    "missing", "truncated", "corrupt", "foreign", "newer", "too_old", "unreachable"
+    "missing", "truncated", "corrupt", "foreign", "newer", "too_old", "gap", "unreachable"
 ]
 
 

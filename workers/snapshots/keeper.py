@@ -33,10 +33,10 @@ class SnapshotKeeper:
         self._too_old_s = Expected.of(context.collection, None).max_age_s / 2
         self._saved_at, self._saved_offset = time.monotonic(), 0
 
-    def restore(self, topic_id: str, end_offset: int) -> None:
+    def restore(self, topic_id: str, offsets: range) -> None:
         """Take the state of the shard's snapshot, if there is one to start from.
 
-        `topic_id` is of the topic that the shard is going to read, up to `end_offset` for now.
+        `topic_id` is of the topic that the shard is going to read, in which it finds `offsets`.
         """
         self._topic_id = topic_id
         if not self._settings.enabled:
@@ -44,7 +44,7 @@ class SnapshotKeeper:
         started = time.monotonic()
         try:
             self._epoch = self._store.claim(self._shard.number)
-            expected = Expected.of(self._context.collection, topic_id, end_offset)
+            expected = Expected.of(self._context.collection, topic_id, offsets.stop, offsets.start)
             snapshot = self._store.read(self._shard.number, expected)
             self._shard.restore(
                 self._context.collection.kind, snapshot.arrays, snapshot.head.next_offset

@@ -1,0 +1,82 @@
+"""The feed of one shard: what it starts from, what it says, and how it ends."""
+
+import asyncio
+import logging
+
+import pytest
+
+from tests.own_redis import OwnRedis, own_redis
+from tests.workers.feed_lab import FeedLab, until
+from topics.outbox import Outbox
+from workers.subscription_reader import RecordsLost, SubscriptionReader
+
+
+@pytest.fixture(scope="module")
+def redis_server(tmp_path_factory):
+    with own_redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def lab(broker: str, redis_server: OwnRedis, unique_name) -> FeedLab:
+    return FeedLab(unique_name("feed"), broker, redis_server.url)
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, "workers")
+    return caplog
+
+
+async def left_behind(lab: FeedLab, next_offset: int) -> None:
+    """A feed reads up to an offset, and leaves its snapshot."""
+    async with lab.feed() as feed:
+        await until(lambda: feed.shard.next_offset == next_offset)
+
+
+def test_a_snapshot_from_before_deleted_records_is_refused(lab: FeedLab, said):
+    async def run() -> None:
+        lab.subscribe("a", "b", "c")
+        await left_behind(lab, 3)
+        lab.unsubscribe("a")
+        lab.subscribe("d", "e")
+        lab.delete_records(below=5)  # the unsubscription is gone, and nobody has read it
+        async with lab.feed() as feed:
+            assert (len(feed.shard), feed.shard.next_offset) == (1, 6)
+
+    asyncio.run(run())
+    assert lab.metric("podium_restores_total", start="gap") == 1
+    assert "(gap: " in said.text
+    assert "got next offset 3, expected at least 5" in said.text
+    assert "begins at offset 5" in said.text
+    assert "send the missing subscriptions again" in said.text
+
+
+def test_a_snapshot_that_has_what_was_deleted_is_taken(lab: FeedLab, said):
+    async def run() -> None:
+        lab.subscribe("a", "b", "c")
+        await left_behind(lab, 3)
+        lab.delete_records(below=3)
+        lab.subscribe("d")
+        async with lab.feed() as feed:
+            assert (len(feed.shard), feed.shard.next_offset) == (4, 4)
+
+    asyncio.run(run())
+    assert lab.metric("podium_restores_total", start="snapshot") == 1
+    assert "begins at offset" not in said.text
+
+
+def test_records_deleted_under_a_reader_are_noticed(lab: FeedLab):
+    """Compaction leaves holes, too; only the broker knows that these are none."""
+    lab.subscribe("a", "b", "c", "d")
+    shard = lab.new_shard()
+    reader = SubscriptionReader(lab.context, shard, Outbox(lab.context.client))
+    try:
+        assert reader.open(lambda: False)
+        lab.delete_records(below=2)
+        reader.start()
+        with pytest.raises(RecordsLost, match=r"\[0\]@0: .*restart the worker"):
+            for _ in range(100):
+                reader.read(restored=True)
+    finally:
+        reader.close()
