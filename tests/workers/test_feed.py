@@ -66,6 +66,41 @@ def test_a_snapshot_that_has_what_was_deleted_is_taken(lab: FeedLab, said):
     assert "begins at offset" not in said.text
 
 
+@pytest.fixture(params=["full", "read-only"])
+def unwilling(redis_server: OwnRedis, request: pytest.FixtureRequest):
+    """Switches the Redis to one that can be read but not written, and back at the end."""
+
+    def switch() -> None:
+        if request.param == "full":
+            client.config_set("maxmemory", 1)
+        else:
+            client.replicaof("127.0.0.1", 1)
+
+    with redis_server.client() as client:
+        yield switch
+        client.config_set("maxmemory", 0)
+        client.replicaof("no", "one")
+
+
+def test_a_redis_that_takes_no_writes_is_read_all_the_same(lab: FeedLab, said, unwilling):
+    async def run() -> None:
+        lab.subscribe("a", "b", "c")
+        await left_behind(lab, 3)
+        unwilling()
+        lab.subscribe("d")
+        async with lab.feed() as feed:
+            assert len(feed.shard) == 4
+
+    asyncio.run(run())
+    assert lab.metric("podium_restores_total", start="snapshot") == 1
+    assert "shard 0 not claimed" in said.text
+
+
+def read_on(reader: SubscriptionReader) -> None:
+    for _ in range(100):
+        reader.read(restored=True)
+
+
 def test_records_deleted_under_a_reader_are_noticed(lab: FeedLab):
     """Compaction leaves holes, too; only the broker knows that these are none."""
     lab.subscribe("a", "b", "c", "d")
@@ -76,7 +111,6 @@ def test_records_deleted_under_a_reader_are_noticed(lab: FeedLab):
         lab.delete_records(below=2)
         reader.start()
         with pytest.raises(RecordsLost, match=r"\[0\]@0: .*restart the worker"):
-            for _ in range(100):
-                reader.read(restored=True)
+            read_on(reader)
     finally:
         reader.close()

@@ -42,8 +42,8 @@ class SnapshotKeeper:
         if not self._settings.enabled:
             return
         started = time.monotonic()
+        self._try_to_claim()
         try:
-            self._epoch = self._store.claim(self._shard.number)
             expected = Expected.of(self._context.collection, topic_id, offsets.stop, offsets.start)
             snapshot = self._store.read(self._shard.number, expected)
             self._shard.restore(
@@ -54,8 +54,6 @@ class SnapshotKeeper:
             self._start_empty(absent.reason, str(absent))
         except (KeyError, TypeError, ValueError) as error:  # whole, but not what we would write
             self._start_empty("corrupt", repr(error))
-        except SnapshotFailed as failed:
-            self._start_empty("unreachable", str(failed))
         else:
             self._saved_offset = self._shard.next_offset
             metrics.RESTORES.labels(*self._labels, "snapshot").inc()
@@ -66,6 +64,13 @@ class SnapshotKeeper:
                 self._shard.next_offset,
                 time.monotonic() - started,
             )
+
+    def _try_to_claim(self) -> None:
+        """A Redis that takes nothing, being full or a replica, may still have a snapshot."""
+        try:
+            self._epoch = self._store.claim(self._shard.number)
+        except SnapshotFailed as failed:
+            log.warning("%s; it is claimed when the next snapshot is written", failed)
 
     def _start_empty(self, reason: str, why: str) -> None:
         metrics.RESTORES.labels(*self._labels, reason).inc()
