@@ -20,6 +20,7 @@ from prometheus_client import REGISTRY
 
 from configs import Collection, Settings
 from podium.topics_setup import ensure_topics
+from tests.workers.traffic import SILENT
 from topics.outbox import Outbox
 from workers.context import Context
 from workers.feed import SubscriptionFeed
@@ -29,6 +30,7 @@ from workers.names import Names
 from workers.shard import Shard
 
 PATIENCE_S = 60.0
+A_SUBSCRIPTION = json.dumps({"where": {"age": [0, 9]}, "score": 1}).encode()
 
 
 class FeedLab:
@@ -54,11 +56,11 @@ class FeedLab:
         )
         self.topic = names.topic("subscriptions")
         self.place = TopicPartition(self.topic, 0)
-        self._producer = Producer({"bootstrap.servers": brokers})
-        self._admin = AdminClient({"bootstrap.servers": brokers})
+        self._producer = Producer({"bootstrap.servers": brokers, "logger": SILENT})
+        self._admin = AdminClient({"bootstrap.servers": brokers, "logger": SILENT})
 
     def subscribe(self, *ids: str) -> None:
-        self._send(ids, json.dumps({"where": {"age": [0, 9]}, "score": 1}).encode())
+        self._send(ids, A_SUBSCRIPTION)
 
     def unsubscribe(self, *ids: str) -> None:
         self._send(ids, None)

@@ -2,12 +2,18 @@
 
 import asyncio
 import logging
+from itertools import product
 
+import numpy as np
 import pytest
+from confluent_kafka import Message
 
 from tests.own_redis import OwnRedis, own_redis
-from tests.workers.feed_lab import FeedLab, until
+from tests.workers.feed_lab import A_SUBSCRIPTION, FeedLab, until
 from topics.outbox import Outbox
+from workers.changes import read_changes
+from workers.snapshots import Snapshot, SnapshotStore
+from workers.snapshots.keeper import SnapshotKeeper
 from workers.subscription_reader import RecordsLost, SubscriptionReader
 
 
@@ -94,6 +100,50 @@ def test_a_redis_that_takes_no_writes_is_read_all_the_same(lab: FeedLab, said, u
     asyncio.run(run())
     assert lab.metric("podium_restores_total", start="snapshot") == 1
     assert "shard 0 not claimed" in said.text
+
+
+ODD = {
+    "missing": None,
+    "empty": np.empty(0),
+    "no-array": np.array(7),
+    "huge-numbers": np.full(3, 2**40),
+    "two-dimensions": np.zeros((2, 2)),
+}
+
+
+def an_odd_snapshot(lab: FeedLab, name: str, odd: np.ndarray | None) -> Snapshot:
+    """What a shard would write, but for one array; every byte of it is as it was written."""
+    shard = lab.new_shard()
+    messages = [
+        Message(topic=lab.topic, partition=0, offset=i, key=b"%d" % i, value=A_SUBSCRIPTION)
+        for i in range(3)
+    ]
+    shard.apply(read_changes(messages, shard.contract, 1))
+    shard.open()
+    snapshot = SnapshotKeeper(lab.context, shard).gather()
+    arrays = {key: array for key, array in snapshot.arrays.items() if key != name}
+    return Snapshot(snapshot.head, arrays if odd is None else arrays | {name: odd})
+
+
+def test_a_whole_snapshot_of_odd_arrays_means_a_replay(lab: FeedLab, redis_server, said):
+    names = an_odd_snapshot(lab, "", None).arrays.keys()
+    store = SnapshotStore(redis_server.client(), "podium", lab.collection.name)
+    for name, odd in product(names, ODD.values()):
+        store.write(an_odd_snapshot(lab, name, odd), store.claim(0))
+        shard = lab.new_shard()
+        SnapshotKeeper(lab.context, shard).restore("", range(3))
+        assert shard.next_offset in (0, 3)
+    assert lab.metric("podium_restores_total", start="corrupt") >= len(names)
+    assert "Traceback" in said.text
+
+
+def test_a_snapshot_that_cannot_be_made_is_counted_and_the_next_one_is_written(lab: FeedLab, said):
+    keeper = SnapshotKeeper(lab.context, lab.new_shard())
+    whole = keeper.gather()
+    assert keeper.write(Snapshot(whole.head, {"not/a/name": np.zeros(1)})) is None
+    assert lab.metric("podium_snapshots_total", result="failed") == 1
+    assert "Traceback" in said.text
+    assert keeper.write(whole) is not None
 
 
 def read_on(reader: SubscriptionReader) -> None:

@@ -52,8 +52,8 @@ class SnapshotKeeper:
         except NoSnapshot as absent:
             self._unusable = absent.generation
             self._start_empty(absent.reason, str(absent))
-        except (KeyError, TypeError, ValueError) as error:  # whole, but not what we would write
-            self._start_empty("corrupt", repr(error))
+        except Exception as error:  # whole, but not what we would write: it will be so each time
+            self._start_empty("corrupt", repr(error), error)
         else:
             self._saved_offset = self._shard.next_offset
             metrics.RESTORES.labels(*self._labels, "snapshot").inc()
@@ -72,11 +72,11 @@ class SnapshotKeeper:
         except SnapshotFailed as failed:
             log.warning("%s; it is claimed when the next snapshot is written", failed)
 
-    def _start_empty(self, reason: str, why: str) -> None:
+    def _start_empty(self, reason: str, why: str, error: Exception | None = None) -> None:
         metrics.RESTORES.labels(*self._labels, reason).inc()
         level = logging.INFO if reason == "missing" else logging.WARNING
         text = "shard %d: no snapshot to start from (%s: %s); replaying from the beginning"
-        log.log(level, text, self._shard.number, reason, why)
+        log.log(level, text, self._shard.number, reason, why, exc_info=error)
 
     def is_due(self) -> bool:
         """Whether enough has changed for long enough, or the snapshot would soon be too old."""
@@ -120,6 +120,10 @@ class SnapshotKeeper:
                 self._epoch = None  # claim again next time: who is behind the pointer cannot
             metrics.SNAPSHOTS.labels(*self._labels, failed.reason).inc()
             log.warning("shard %d: no snapshot written (%s)", shard, failed)
+            return None
+        except Exception:  # the shard answers all the same, and the next attempt may succeed
+            metrics.SNAPSHOTS.labels(*self._labels, "failed").inc()
+            log.exception("shard %d: no snapshot written", shard)
             return None
         self._saved_offset = snapshot.head.next_offset
         seconds = time.monotonic() - started
