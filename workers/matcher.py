@@ -6,6 +6,7 @@ by hand once its answer is.
 """
 
 import asyncio
+import gc
 import logging
 from typing import Any
 
@@ -45,8 +46,12 @@ class Matcher:
     async def _on_assigned(self, app: faust.App, assigned: set[TP], **_: Any) -> None:
         """Keep the shards that are still ours, close the lanes of the others, open the new ones."""
         shards = {place.partition for place in assigned}
-        for shard in self._lanes.keys() - shards:
-            await self._close(shard)
+        lost = self._lanes.keys() - shards
+        await asyncio.gather(*map(self._close, lost))
+        if lost:
+            # A feed and its tasks refer to each other.  A worker that keeps calm looks for such
+            # cycles too seldom to leave an index, which may be most of its memory, to chance.
+            gc.collect()
         for shard in shards - self._lanes.keys():
             await self._open(shard)
 
@@ -69,7 +74,7 @@ class Matcher:
             task.cancel()
         feed = self._lanes.pop(shard).feed
         feed.lost = True
-        await feed.stop()
+        await self._app.remove_dependency(feed)  # which stops it; the app would keep its index
 
     async def _guarded(self, loop: Any) -> None:
         """An error of our own stops the worker; frames in hand are answered after its restart."""
