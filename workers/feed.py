@@ -7,7 +7,9 @@ frames, so the index needs no lock.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from faust import Service
 
@@ -27,6 +29,8 @@ from workers.subscription_reader import SubscriptionReader
 log = logging.getLogger(__name__)
 
 _RENEWAL_CHECK_S = 0.5
+
+T = TypeVar("T")
 
 
 class ShardGone(Exception):
@@ -92,37 +96,43 @@ class SubscriptionFeed(Service):
             await (await self._begin_snapshot())
 
     async def on_shutdown(self) -> None:
-        self._keeper.close()
+        # What still runs in a thread has its connection taken away only when it is done.
+        self._written.add_done_callback(lambda _: self._keeper.close())
         self._renewer.close()
 
     @Service.task
     async def _follow(self) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._open)
         try:
+            await self._in_thread(self._open)
             while not self.should_stop:
-                restored = self.restored.is_set()
-                changes, end = await loop.run_in_executor(self._thread, self._reader.read, restored)
-                if self.should_stop:
-                    break
-                if restored:
-                    await self._apply_live(changes, end)
-                else:  # nobody answers yet, so the loop need not do it
-                    await loop.run_in_executor(self._thread, self._apply, changes, end)
-                if not self.restored.is_set() and self._progress.is_done():
-                    await loop.run_in_executor(self._thread, self.shard.open)
-                    self._progress.finish()
-                    self.restored.set()
-                self._measure(changes)
-                async with self._moved:
-                    self._moved.notify_all()
-                await loop.run_in_executor(self._thread, self._reader.commit_now_and_then)
-                if self.restored.is_set() and self._keeper.is_due() and self._written.done():
-                    self._written = await self._begin_snapshot()
+                await self._step()
         finally:
-            await loop.run_in_executor(self._thread, self._reader.commit)
-            await loop.run_in_executor(self._thread, self._reader.close)
+            # After whatever the thread is still doing: it may be in the middle of opening.
+            await self._in_thread(self._reader.close)
             self._thread.shutdown(wait=False)
+
+    async def _step(self) -> None:
+        restored = self.restored.is_set()
+        changes, end = await self._in_thread(self._reader.read, restored)
+        if self.should_stop:
+            return
+        if restored:
+            await self._apply_live(changes, end)
+        else:  # nobody answers yet, so the loop need not do it
+            await self._in_thread(self._apply, changes, end)
+        if not restored and self._progress.is_done():
+            await self._in_thread(self.shard.open)
+            self._progress.finish()
+            self.restored.set()
+        self._measure(changes)
+        async with self._moved:
+            self._moved.notify_all()
+        await self._in_thread(self._reader.commit_now_and_then)
+        if self.restored.is_set() and self._keeper.is_due() and self._written.done():
+            self._written = await self._begin_snapshot()
+
+    def _in_thread(self, do: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._thread, do, *args)
 
     async def _apply_live(self, changes: list[Changes], end: int | None) -> None:
         """One step after the other, and frames in between."""
@@ -162,9 +172,9 @@ class SubscriptionFeed(Service):
                 await self._routes.step(self._reader.topic_id)
 
     def _open(self) -> None:
-        if self._reader.open(lambda: self.should_stop):
-            offsets = range(self._reader.begin, self._reader.end)
-            self._keeper.restore(self._reader.topic_id, offsets)
+        if not self._reader.open(lambda: self.should_stop):
+            return
+        self._keeper.restore(self._reader.topic_id, range(self._reader.begin, self._reader.end))
         self._reader.start()
         self._progress = RestoreProgress(self.shard, self._reader.end)
 

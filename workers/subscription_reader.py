@@ -46,9 +46,13 @@ class SubscriptionReader:
         self._settled = 0  # up to here in truth
         self._committed_at = time.monotonic()
         self._consumer: Consumer | None = None
+        self._is_reading = False
 
     def open(self, should_stop: Callable[[], bool]) -> bool:
-        """Ask the broker what there is to read, until it answers; False if told to stop before."""
+        """Ask the broker what there is to read, until it answers; False if told to stop before.
+
+        One that is told to stop has lost the shard, perhaps, and is to disturb nobody.
+        """
         self._consumer = self._context.consumer("feed", _OPTIONS)
         while not should_stop():
             try:
@@ -61,7 +65,7 @@ class SubscriptionReader:
                 time.sleep(1.0)
             else:
                 self._letters_written = max(0, committed.offset)
-                return True
+                return not should_stop()
         return False
 
     def start(self) -> None:
@@ -79,6 +83,7 @@ class SubscriptionReader:
             self._shard.next_offset = self.begin
         place = TopicPartition(self._place.topic, self._place.partition, self._shard.next_offset)
         self._consumer.assign([place])
+        self._is_reading = True
 
     def read(self, restored: bool) -> tuple[list[Changes], int | None]:
         """What the next records change, and the end of the partition if it was reached."""
@@ -143,5 +148,8 @@ class SubscriptionReader:
             log.warning("shard %d: not committed: %s", self._shard.number, error.args[0].str())
 
     def close(self) -> None:
+        """In whatever state it is."""
+        if self._is_reading:
+            self.commit()
         if self._consumer is not None:
             self._consumer.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from itertools import product
 
 import numpy as np
@@ -164,3 +165,33 @@ def test_records_deleted_under_a_reader_are_noticed(lab: FeedLab):
             read_on(reader)
     finally:
         reader.close()
+
+
+def threads_of_feeds() -> list[str]:
+    own = ("feed-0", "bases-0")
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(own)]
+
+
+def test_a_feed_that_is_stopped_while_it_opens_disturbs_nobody(lab: FeedLab, redis_server):
+    """By then the shard is another worker's: to claim it would fence that one off."""
+
+    async def run() -> None:
+        feed = lab.new_feed()
+        await feed.start()
+        await until(lambda: threads_of_feeds())
+        await feed.stop()
+        await until(lambda: not threads_of_feeds())
+
+    lab.subscribe("a")
+    asyncio.run(run())
+    with redis_server.client() as client:
+        assert client.keys(f"*{lab.collection.name}*") == []
+
+
+def test_a_feed_that_is_stopped_leaves_no_thread(lab: FeedLab):
+    async def run() -> None:
+        async with lab.feed():
+            await until(lambda: len(threads_of_feeds()) == 2)
+        await until(lambda: not threads_of_feeds())
+
+    asyncio.run(run())
