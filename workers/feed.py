@@ -45,6 +45,8 @@ class SubscriptionFeed(Service):
         self.shard = shard
         self.restored = asyncio.Event()
         self.lost = False  # to another worker, which is not to be disturbed
+        self._is_ours = asyncio.Event()
+        self._is_ours.set()
         self._context = context
         self._reader = SubscriptionReader(context, shard, outbox)
         self._labels = (context.collection.name, str(shard.number))
@@ -59,6 +61,13 @@ class SubscriptionFeed(Service):
         self._written.set_result(None)
         # One thread, as the reader asks for.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.number}")
+
+    def pause(self) -> None:
+        """Read and apply nothing before `resume`: until then the shard may be another worker's."""
+        self._is_ours.clear()
+
+    def resume(self) -> None:
+        self._is_ours.set()
 
     @property
     def behind(self) -> int:
@@ -112,10 +121,14 @@ class SubscriptionFeed(Service):
             self._thread.shutdown(wait=False)
 
     async def _step(self) -> None:
+        await self._until_ours()
         restored = self.restored.is_set()
         changes, end = await self._in_thread(self._reader.read, restored)
+        await self._until_ours()
         if self.should_stop:
             return
+        if any(step.letters for step in changes):
+            await self._in_thread(self._reader.write_letters, changes)
         if restored:
             await self._apply_live(changes, end)
         else:  # nobody answers yet, so the loop need not do it
@@ -130,6 +143,12 @@ class SubscriptionFeed(Service):
         await self._in_thread(self._reader.commit_now_and_then)
         if self.restored.is_set() and self._keeper.is_due() and self._written.done():
             self._written = await self._begin_snapshot()
+
+    async def _until_ours(self) -> None:
+        if not self._is_ours.is_set():
+            # A next owner does not write again the dead letters that it finds committed.
+            await self._in_thread(self._reader.commit)
+            await self._is_ours.wait()
 
     def _in_thread(self, do: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
         return asyncio.get_running_loop().run_in_executor(self._thread, do, *args)
@@ -161,14 +180,14 @@ class SubscriptionFeed(Service):
     async def _keep_quick(self) -> None:
         while not self.should_stop:
             await self.sleep(_RENEWAL_CHECK_S)
-            if self.restored.is_set():
+            if self.restored.is_set() and self._is_ours.is_set():
                 await self._renewer.step(self._reader.topic_id)
 
     @Service.task
     async def _publish_routes(self) -> None:
         while self._routes is not None and not self.should_stop:
             await self.sleep(self._context.collection.routing.every_ms / 1e3)
-            if self.restored.is_set():
+            if self.restored.is_set() and self._is_ours.is_set():
                 await self._routes.step(self._reader.topic_id)
 
     def _open(self) -> None:

@@ -41,11 +41,19 @@ class Matcher:
         self._lanes: dict[int, Lane] = {}
         self._tasks: dict[int, list[asyncio.Task]] = {}
         self._partials = context.names.topic("partials")
+        app.on_partitions_revoked.connect(self._on_revoked)
         app.on_partitions_assigned.connect(self._on_assigned)
 
+    async def _on_revoked(self, app: faust.App, revoked: set[TP], **_: Any) -> None:
+        """Pause the feeds: every rebalance begins so, and most shards are given back at its end."""
+        for shard in {place.partition for place in revoked} & self._lanes.keys():
+            self._lanes[shard].feed.pause()
+
     async def _on_assigned(self, app: faust.App, assigned: set[TP], **_: Any) -> None:
-        """Keep the shards that are still ours, close the lanes of the others, open the new ones."""
+        """Go on with the shards that are still ours, close the others, open the new ones."""
         shards = {place.partition for place in assigned}
+        for shard in shards & self._lanes.keys():
+            self._lanes[shard].feed.resume()
         lost = self._lanes.keys() - shards
         await asyncio.gather(*map(self._close, lost))
         if lost:

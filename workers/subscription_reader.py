@@ -43,7 +43,6 @@ class SubscriptionReader:
         self.begin = 0  # of the partition, as it was when the reader was opened
         self.end = 0  # of the partition, as last seen
         self._letters_written = 0  # up to here, as committed
-        self._settled = 0  # up to here in truth
         self._committed_at = time.monotonic()
         self._consumer: Consumer | None = None
         self._is_reading = False
@@ -117,10 +116,10 @@ class SubscriptionReader:
             changes = read_live(records, contract, shards)
         else:
             changes = [read_changes(records, contract, shards)]
-        self._write_letters(changes)
         return changes, end
 
-    def _write_letters(self, changes: list[Changes]) -> None:
+    def write_letters(self, changes: list[Changes]) -> None:
+        """Of the bad ones among these records; returns when the broker has them."""
         letters = [letter for step in changes for letter in step.letters]
         new = [letter for letter in letters if letter.offset >= self._letters_written]
         for letter in new:
@@ -128,7 +127,6 @@ class SubscriptionReader:
             self._outbox.send_dead_letter(letter)
         if new:
             self._outbox.settle()
-        self._settled = changes[-1].next_offset
 
     def commit_now_and_then(self) -> None:
         if time.monotonic() - self._committed_at >= _COMMIT_EVERY_S:
@@ -137,7 +135,7 @@ class SubscriptionReader:
 
     def commit(self) -> None:
         assert self._consumer is not None
-        position = max(self._settled, self._shard.next_offset)
+        position = self._shard.next_offset  # letters are written before a batch is applied
         try:
             _, self.end = self._consumer.get_watermark_offsets(self._place, cached=True)
             if position > self._letters_written:

@@ -52,3 +52,40 @@ def test_a_shard_that_is_gone_leaves_no_index_behind(lab: FeedLab):
         assert index() is None
 
     asyncio.run(run())
+
+
+def test_a_shard_that_was_revoked_stands_still_and_goes_on_when_it_is_kept(lab: FeedLab):
+    async def run() -> None:
+        lab.subscribe("a", "b")
+        matcher = Assigned(lab)
+        await matcher.assign(0)
+        feed = await matcher.restored(0)
+        await until(lambda: feed.shard.next_offset == 2)
+        await matcher.revoke(0)
+        lab.subscribe("c")
+        await asyncio.sleep(0.5)  # a poll takes a fifth of it
+        assert feed.shard.next_offset == 2
+        await matcher.assign(0)
+        assert matcher.feed(0) is feed, "its index is kept"
+        await until(lambda: len(feed.shard) == 3)
+        await matcher.revoke(0)
+        await matcher.assign()
+        assert feed.should_stop
+
+    asyncio.run(run())
+
+
+def test_a_shard_may_be_revoked_while_it_is_restored(lab: FeedLab):
+    async def run() -> None:
+        lab.subscribe("a", "b")
+        matcher = Assigned(lab)
+        await matcher.assign(0)
+        await matcher.feed(0).maybe_start()
+        await matcher.revoke(0)
+        await asyncio.sleep(0.5)
+        assert not matcher.feed(0).restored.is_set()
+        await matcher.assign(0)
+        await matcher.restored(0)
+        await matcher.assign()
+
+    asyncio.run(run())
