@@ -29,6 +29,7 @@ from workers.subscription_reader import SubscriptionReader
 log = logging.getLogger(__name__)
 
 _RENEWAL_CHECK_S = 0.5
+_LAG_CHECK_S = 0.5
 
 T = TypeVar("T")
 
@@ -105,9 +106,14 @@ class SubscriptionFeed(Service):
             await (await self._begin_snapshot())
 
     async def on_shutdown(self) -> None:
-        # What still runs in a thread has its connection taken away only when it is done.
-        self._written.add_done_callback(lambda _: self._keeper.close())
         self._renewer.close()
+        # A snapshot that is still being written keeps its connection until it is done, and says
+        # then how large it was.
+        self._written.add_done_callback(lambda _: self._leave())
+
+    def _leave(self) -> None:
+        self._keeper.close()
+        metrics.forget_shard(self._context.collection.name, self.shard.number)
 
     @Service.task
     async def _follow(self) -> None:
@@ -177,6 +183,15 @@ class SubscriptionFeed(Service):
         return loop.run_in_executor(None, self._keeper.write, snapshot)
 
     @Service.task
+    async def _watch_lag(self) -> None:
+        """Apart from the feed's own round: when that is held up the lag is what tells."""
+        while not self.should_stop:
+            await self.sleep(_LAG_CHECK_S)
+            if self.restored.is_set() and not self.should_stop:
+                await self._in_thread(self._reader.look_at_end)
+            metrics.FEED_LAG.labels(*self._labels).set(self.behind)
+
+    @Service.task
     async def _keep_quick(self) -> None:
         while not self.should_stop:
             await self.sleep(_RENEWAL_CHECK_S)
@@ -204,6 +219,5 @@ class SubscriptionFeed(Service):
             metrics.SUBSCRIPTIONS.labels(*self._labels).set(len(self.shard))
             metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
             metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)
-        metrics.FEED_LAG.labels(*self._labels).set(self.behind)
         if not self.restored.is_set():
             self._progress.report()

@@ -128,6 +128,12 @@ class SubscriptionReader:
         if new:
             self._outbox.settle()
 
+    def look_at_end(self) -> None:
+        """The consumer knows it from what it fetches ahead, which is more than was read."""
+        assert self._consumer is not None
+        _, end = self._consumer.get_watermark_offsets(self._place, cached=True)
+        self.end = max(self.end, end)  # it is negative until something was fetched
+
     def commit_now_and_then(self) -> None:
         if time.monotonic() - self._committed_at >= _COMMIT_EVERY_S:
             self._committed_at = time.monotonic()
@@ -137,7 +143,6 @@ class SubscriptionReader:
         assert self._consumer is not None
         position = self._shard.next_offset  # letters are written before a batch is applied
         try:
-            _, self.end = self._consumer.get_watermark_offsets(self._place, cached=True)
             if position > self._letters_written:
                 place = TopicPartition(self._place.topic, self._place.partition, position)
                 self._consumer.commit(offsets=[place], asynchronous=False)

@@ -195,3 +195,35 @@ def test_a_feed_that_is_stopped_leaves_no_thread(lab: FeedLab):
         await until(lambda: not threads_of_feeds())
 
     asyncio.run(run())
+
+
+def test_the_lag_rises_while_changes_wait_and_falls_again(lab: FeedLab):
+    def lag() -> float | None:
+        return lab.metric("podium_feed_lag_records")
+
+    async def run() -> None:
+        async with lab.feed() as feed:
+            await until(lambda: lag() == 0)
+            async with feed._changing:  # as a snapshot does while it is gathered
+                lab.subscribe("a", "b", "c")
+                await until(lambda: lag() == 3)
+            await until(lambda: lag() == 0)
+
+    asyncio.run(run())
+
+
+def test_a_shard_that_is_gone_is_no_longer_measured(lab: FeedLab):
+    gauges = ("subscriptions", "feed_lag_records", "index_bytes", "delta_share")
+    written = ("snapshot_next_offset", "snapshot_bytes", "snapshot_seconds")
+
+    def measured(names: tuple[str, ...]) -> list[str]:
+        return [name for name in names if lab.metric(f"podium_{name}") is not None]
+
+    async def run() -> None:
+        lab.subscribe("a", "b", "c")
+        async with lab.feed():
+            await until(lambda: measured(gauges) == list(gauges))
+        await until(lambda: not measured(gauges + written))
+
+    asyncio.run(run())
+    assert lab.metric("podium_snapshots_total", result="written") == 1, "what was counted stays"
