@@ -41,6 +41,21 @@ async def left_behind(lab: FeedLab, next_offset: int) -> None:
         await until(lambda: feed.shard.next_offset == next_offset)
 
 
+@pytest.mark.parametrize(("ids", "level"), [(["a"], "WARNING"), ([], "INFO")])
+def test_a_missing_snapshot_is_a_warning_unless_there_is_nothing_to_miss(
+    lab: FeedLab, said, ids: list[str], level: str
+):
+    async def run() -> None:
+        lab.subscribe(*ids)
+        async with lab.feed():
+            pass
+
+    asyncio.run(run())
+    (record,) = [each for each in said.records if "no snapshot to start from" in each.message]
+    assert record.levelname == level
+    assert "(missing: there is no " in record.message
+
+
 def test_a_snapshot_from_before_deleted_records_is_refused(lab: FeedLab, said):
     async def run() -> None:
         lab.subscribe("a", "b", "c")

@@ -51,9 +51,12 @@ class SnapshotKeeper:
             )
         except NoSnapshot as absent:
             self._unusable = absent.generation
-            self._start_empty(absent.reason, str(absent))
+            # A topic without records has none to make a snapshot of.
+            expected_so = absent.reason == "missing" and not offsets
+            level = logging.INFO if expected_so else logging.WARNING
+            self._start_empty(absent.reason, str(absent), level)
         except Exception as error:  # whole, but not what we would write: it will be so each time
-            self._start_empty("corrupt", repr(error), error)
+            self._start_empty("corrupt", repr(error), error=error)
         else:
             self._saved_offset = self._shard.next_offset
             metrics.RESTORES.labels(*self._labels, "snapshot").inc()
@@ -72,9 +75,10 @@ class SnapshotKeeper:
         except SnapshotFailed as failed:
             log.warning("%s; it is claimed when the next snapshot is written", failed)
 
-    def _start_empty(self, reason: str, why: str, error: Exception | None = None) -> None:
+    def _start_empty(
+        self, reason: str, why: str, level: int = logging.WARNING, error: Exception | None = None
+    ) -> None:
         metrics.RESTORES.labels(*self._labels, reason).inc()
-        level = logging.INFO if reason == "missing" else logging.WARNING
         text = "shard %d: no snapshot to start from (%s: %s); replaying from the beginning"
         log.log(level, text, self._shard.number, reason, why, exc_info=error)
 
