@@ -2,13 +2,20 @@
 
 import asyncio
 import weakref
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
-from faust.types import TP
+from faust.types import TP, EventT
 
 from tests.workers.feed_lab import FeedLab, until
+from topics import frames
+from topics.keys import Keys
+from topics.packing import bundle
 from workers.faust_app import create_app
 from workers.feed import SubscriptionFeed
+from workers.lane import Lane
 from workers.matcher import Matcher
 
 
@@ -31,8 +38,11 @@ class Assigned:
     async def revoke(self, *shards: int) -> None:
         await self._app.on_partitions_revoked.send({TP(self._frames, shard) for shard in shards})
 
+    def lane(self, shard: int) -> Lane:
+        return self._matcher._lanes[shard]
+
     def feed(self, shard: int) -> SubscriptionFeed:
-        return self._matcher._lanes[shard].feed
+        return self.lane(shard).feed
 
     async def restored(self, shard: int) -> SubscriptionFeed:
         """Its feed; an app that was not started does not start it."""
@@ -87,5 +97,43 @@ def test_a_shard_may_be_revoked_while_it_is_restored(lab: FeedLab):
         await matcher.assign(0)
         await matcher.restored(0)
         await matcher.assign()
+
+    asyncio.run(run())
+
+
+def a_frame() -> EventT:
+    """As Faust hands one over, without events."""
+    none = np.empty(0, np.int64)
+    frame = frames.Frame(
+        frames.FrameName(0, 0, 0, 0),
+        0,
+        np.zeros(1, np.uint16),
+        -1,
+        none,
+        none,
+        np.empty((0, 1)),
+        np.empty(0, np.int32),
+        Keys.pack([]),
+    )
+    message = SimpleNamespace(generation_id=0)
+    return cast(EventT, SimpleNamespace(message=message, value=bundle([frames.encode(frame)])))
+
+
+def test_frames_of_a_shard_that_is_gone_hold_nobody_up(lab: FeedLab):
+    """Those of all shards come through one loop, which may be waiting for room in its lane."""
+
+    async def run() -> None:
+        matcher = Assigned(lab)
+        await matcher.assign(0)
+        lane = matcher.lane(0)
+        waiting = asyncio.ensure_future(fill(lane))
+        await asyncio.sleep(0.1)
+        assert not waiting.done(), "the lane is full"
+        await matcher.assign()
+        await asyncio.wait_for(waiting, 10)
+
+    async def fill(lane: Lane) -> None:
+        for _ in range(300):
+            await lane.put(a_frame())
 
     asyncio.run(run())
