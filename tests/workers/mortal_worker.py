@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
 from podium.cli import main
 from workers.lane import Lane
@@ -28,6 +29,7 @@ STEPS: dict[str, tuple[type, str]] = {
     "answer": (Lane, "_answer"),
     "send": (Lane, "_send_batch"),
     "commit": (SubscriptionReader, "commit"),
+    "commit-frames": (AIOKafkaConsumerThread, "commit"),
     "gather": (SnapshotKeeper, "gather"),
     "chunk": (redis.Redis, "set"),
     "swap": (SnapshotStore, "_swap"),
