@@ -4,11 +4,26 @@ import ssl
 from typing import Any
 
 import faust
+from faust.assignor.partition_assignor import PartitionAssignor
+from faust.types import AppT
 
 from configs.settings import Kafka
 from workers.context import Context
 
 _MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+
+class Assignor(PartitionAssignor):
+    """Faust's own, which leaves shards where they are as far as it can, without standbys.
+
+    Those are of tables, and there are none.  With them it also leaves a worker without any shard
+    as long as no other has more than its share: a third one beside two that have two each.
+    (`table_standby_replicas=0` would not do: without tables Faust then takes another assignor,
+    which deals all shards anew in every rebalance.)
+    """
+
+    def __init__(self, app: AppT, replicas: int = 0) -> None:
+        super().__init__(app, replicas=0)
 
 
 class App(faust.App):
@@ -24,6 +39,7 @@ def create_app(context: Context) -> faust.App:
         broker_credentials=_credentials(settings.kafka),
         # No tables: Kafka holds the state, the feed restores it.
         store="memory://",
+        PartitionAssignor=Assignor,
         autodiscover=False,
         topic_allow_declare=False,
         topic_disable_leader=True,

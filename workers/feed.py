@@ -3,37 +3,35 @@
 One mechanism for restore and for life: read from where the shard stands to the end, then go on
 reading.  Records are read and parsed in a thread and applied on the worker's own loop, between
 frames, so the index needs no lock.
-
-The group's committed offset does not say where to start, the shard does.  It says up to where
-bad records are already in the dead-letter topic, so that a replay does not write them again.
 """
 
 import asyncio
 import logging
-import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from faust import Service
 
 from topics.frames import Frame
 from topics.outbox import Outbox
 from topics.partials import Partial
 from workers import metrics
-from workers.changes import Changes, read_changes, read_live
+from workers.changes import Changes
 from workers.context import Context
 from workers.progress import RestoreProgress
 from workers.renewer import Renewer
 from workers.routes import RoutePublisher
 from workers.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
+from workers.subscription_reader import SubscriptionReader
 
 log = logging.getLogger(__name__)
 
-_POLL_S = 0.1
-_COMMIT_EVERY_S = 1.0
-_LIVE_BATCH = 1000
 _RENEWAL_CHECK_S = 0.5
+_LAG_CHECK_S = 0.5
+
+T = TypeVar("T")
 
 
 class ShardGone(Exception):
@@ -48,29 +46,33 @@ class SubscriptionFeed(Service):
         self.shard = shard
         self.restored = asyncio.Event()
         self.lost = False  # to another worker, which is not to be disturbed
-        self._context, self._outbox = context, outbox
-        self._place = TopicPartition(context.names.topic("subscriptions"), shard.number)
+        self._is_ours = asyncio.Event()
+        self._is_ours.set()
+        self._context = context
+        self._reader = SubscriptionReader(context, shard, outbox)
         self._labels = (context.collection.name, str(shard.number))
         self._moved = asyncio.Condition()
-        self._end = 0  # of the partition, as last seen
-        self._letters_written = 0  # up to here, as committed
-        self._settled = 0  # up to here in truth
-        self._committed_at = time.monotonic()
         self._keeper = SnapshotKeeper(context, shard)
         # Whoever holds it changes the shard, or looks at it from another thread.
         self._changing = asyncio.Lock()
         self._renewer = Renewer(context, shard, self._changing)
         routing = context.collection.routing
         self._routes = RoutePublisher(context, shard, outbox) if routing.enabled else None
-        self._topic_id = ""  # of the topic that is read
         self._written: asyncio.Future = asyncio.get_running_loop().create_future()
         self._written.set_result(None)
-        # One thread: a confluent consumer is read by one thread at a time.
+        # One thread, as the reader asks for.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.number}")
+
+    def pause(self) -> None:
+        """Read and apply nothing before `resume`: until then the shard may be another worker's."""
+        self._is_ours.clear()
+
+    def resume(self) -> None:
+        self._is_ours.set()
 
     @property
     def behind(self) -> int:
-        return max(0, self._end - self.shard.next_offset)
+        return max(0, self._reader.end - self.shard.next_offset)
 
     async def passed(self, offset: int) -> None:
         """Wait until the shard is restored and has applied everything up to `offset`.
@@ -104,36 +106,58 @@ class SubscriptionFeed(Service):
             await (await self._begin_snapshot())
 
     async def on_shutdown(self) -> None:
-        self._keeper.close()
         self._renewer.close()
+        # A snapshot that is still being written keeps its connection until it is done, and says
+        # then how large it was.
+        self._written.add_done_callback(lambda _: self._leave())
+
+    def _leave(self) -> None:
+        self._keeper.close()
+        metrics.forget_shard(self._context.collection.name, self.shard.number)
 
     @Service.task
     async def _follow(self) -> None:
-        loop = asyncio.get_running_loop()
-        consumer: Consumer = await loop.run_in_executor(self._thread, self._open)
         try:
+            await self._in_thread(self._open)
             while not self.should_stop:
-                changes, end = await loop.run_in_executor(self._thread, self._read, consumer)
-                if self.should_stop:
-                    break
-                if self.restored.is_set():
-                    await self._apply_live(changes, end)
-                else:  # nobody answers yet, so the loop need not do it
-                    await loop.run_in_executor(self._thread, self._apply, changes, end)
-                if not self.restored.is_set() and self._progress.is_done():
-                    await loop.run_in_executor(self._thread, self.shard.open)
-                    self._progress.finish()
-                    self.restored.set()
-                self._measure(changes)
-                async with self._moved:
-                    self._moved.notify_all()
-                await loop.run_in_executor(self._thread, self._commit_now_and_then, consumer)
-                if self.restored.is_set() and self._keeper.is_due() and self._written.done():
-                    self._written = await self._begin_snapshot()
+                await self._step()
         finally:
-            await loop.run_in_executor(self._thread, self._commit, consumer)
-            await loop.run_in_executor(self._thread, consumer.close)
+            # After whatever the thread is still doing: it may be in the middle of opening.
+            await self._in_thread(self._reader.close)
             self._thread.shutdown(wait=False)
+
+    async def _step(self) -> None:
+        await self._until_ours()
+        restored = self.restored.is_set()
+        changes, end = await self._in_thread(self._reader.read, restored)
+        await self._until_ours()
+        if self.should_stop:
+            return
+        if any(step.letters for step in changes):
+            await self._in_thread(self._reader.write_letters, changes)
+        if restored:
+            await self._apply_live(changes, end)
+        else:  # nobody answers yet, so the loop need not do it
+            await self._in_thread(self._apply, changes, end)
+        if not restored and self._progress.is_done():
+            await self._in_thread(self.shard.open)
+            self._progress.finish()
+            self.restored.set()
+        self._measure(changes)
+        async with self._moved:
+            self._moved.notify_all()
+        await self._in_thread(self._reader.commit_now_and_then)
+        if self.restored.is_set() and self._keeper.is_due() and self._written.done():
+            self._written = await self._begin_snapshot()
+
+    async def _until_ours(self) -> None:
+        if not self._is_ours.is_set():
+            # A next owner does not write again the dead letters that it finds committed.
+            await self._in_thread(self._reader.commit)
+            await self._is_ours.wait()
+
+    def _in_thread(self, do: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._thread, do, *args)
 
     async def _apply_live(self, changes: list[Changes], end: int | None) -> None:
         """One step after the other, and frames in between."""
@@ -159,92 +183,34 @@ class SubscriptionFeed(Service):
         return loop.run_in_executor(None, self._keeper.write, snapshot)
 
     @Service.task
+    async def _watch_lag(self) -> None:
+        """Apart from the feed's own round: when that is held up the lag is what tells."""
+        while not self.should_stop:
+            await self.sleep(_LAG_CHECK_S)
+            if self.restored.is_set() and not self.should_stop:
+                await self._in_thread(self._reader.look_at_end)
+            metrics.FEED_LAG.labels(*self._labels).set(self.behind)
+
+    @Service.task
     async def _keep_quick(self) -> None:
         while not self.should_stop:
             await self.sleep(_RENEWAL_CHECK_S)
-            if self.restored.is_set():
-                await self._renewer.step(self._topic_id)
+            if self.restored.is_set() and self._is_ours.is_set():
+                await self._renewer.step(self._reader.topic_id)
 
     @Service.task
     async def _publish_routes(self) -> None:
         while self._routes is not None and not self.should_stop:
             await self.sleep(self._context.collection.routing.every_ms / 1e3)
-            if self.restored.is_set():
-                await self._routes.step(self._topic_id)
+            if self.restored.is_set() and self._is_ours.is_set():
+                await self._routes.step(self._reader.topic_id)
 
-    def _open(self) -> Consumer:
-        consumer = self._context.consumer("feed", {"enable.partition.eof": True})
-        while not self.should_stop:
-            try:
-                (committed,) = consumer.committed([self._place], timeout=5)
-                _, self._end = consumer.get_watermark_offsets(self._place, timeout=5)
-                self._topic_id = self._context.topic_id(self._place.topic)
-            except KafkaException as error:
-                log.warning("shard %d: %s; trying again", self.shard.number, error.args[0].str())
-                time.sleep(1.0)
-            else:
-                self._letters_written = max(0, committed.offset)
-                self._keeper.restore(self._topic_id, self._end)
-                break
-        self._progress = RestoreProgress(self.shard, self._end)
-        start = TopicPartition(self._place.topic, self._place.partition, self.shard.next_offset)
-        consumer.assign([start])
-        return consumer
-
-    def _read(self, consumer: Consumer) -> tuple[list[Changes], int | None]:
-        """What the next records change, and the end of the partition if it was reached."""
-        # The first record at once; only a restore waits for the rest of a large batch.
-        first = consumer.poll(_POLL_S)
-        if first is None:
-            return [], None
-        restored = self.restored.is_set()
-        most = _LIVE_BATCH if restored else self._context.settings.matcher.feed_batch
-        records: list[Message] = []
-        end = None
-        for message in [first, *consumer.consume(most - 1, 0 if restored else _POLL_S)]:
-            error = message.error()
-            if error is None:
-                records.append(message)
-                end = None
-            elif error.code() == KafkaError._PARTITION_EOF:
-                end = message.offset()
-            else:
-                log.warning("shard %d: %s", self.shard.number, error.str())
-        if not records:
-            return [], end
-        contract, shards = self.shard.contract, self._context.collection.shards
-        if restored:
-            changes = read_live(records, contract, shards)
-        else:
-            changes = [read_changes(records, contract, shards)]
-        self._write_letters(changes)
-        return changes, end
-
-    def _write_letters(self, changes: list[Changes]) -> None:
-        letters = [letter for step in changes for letter in step.letters]
-        new = [letter for letter in letters if letter.offset >= self._letters_written]
-        for letter in new:
-            metrics.DEAD_LETTERS.labels(self._context.collection.name, "subscriptions").inc()
-            self._outbox.send_dead_letter(letter)
-        if new:
-            self._outbox.settle()
-        self._settled = changes[-1].next_offset
-
-    def _commit_now_and_then(self, consumer: Consumer) -> None:
-        if time.monotonic() - self._committed_at >= _COMMIT_EVERY_S:
-            self._committed_at = time.monotonic()
-            self._commit(consumer)
-
-    def _commit(self, consumer: Consumer) -> None:
-        position = max(self._settled, self.shard.next_offset)
-        try:
-            _, self._end = consumer.get_watermark_offsets(self._place, cached=True)
-            if position > self._letters_written:
-                place = TopicPartition(self._place.topic, self._place.partition, position)
-                consumer.commit(offsets=[place], asynchronous=False)
-                self._letters_written = position
-        except KafkaException as error:
-            log.warning("shard %d: not committed: %s", self.shard.number, error.args[0].str())
+    def _open(self) -> None:
+        if not self._reader.open(lambda: self.should_stop):
+            return
+        self._keeper.restore(self._reader.topic_id, range(self._reader.begin, self._reader.end))
+        self._reader.start()
+        self._progress = RestoreProgress(self.shard, self._reader.end)
 
     def _measure(self, changes: list[Changes]) -> None:
         if changes:
@@ -253,6 +219,5 @@ class SubscriptionFeed(Service):
             metrics.SUBSCRIPTIONS.labels(*self._labels).set(len(self.shard))
             metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
             metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)
-        metrics.FEED_LAG.labels(*self._labels).set(self.behind)
         if not self.restored.is_set():
             self._progress.report()

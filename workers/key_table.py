@@ -73,7 +73,22 @@ class KeyTable:
 
     @classmethod
     def of_texts(cls, offsets: np.ndarray, texts: Keys) -> "KeyTable":
-        """The table of these subscriptions, by ids as `texts` gives them, each once."""
+        """The table of these subscriptions, by ids as `texts` gives them, each once.
+
+        `ValueError` unless they fit each other: compiled code would read beyond their ends.
+        """
+        lengths, data = texts
+        if (
+            lengths.shape != offsets.shape
+            or lengths.dtype != np.int32
+            or lengths.min(initial=0) < 0
+        ):
+            raise ValueError(
+                f"lengths: got {lengths.dtype}{lengths.shape}, expected int32{offsets.shape} >= 0"
+            )
+        if data.shape != (lengths.sum(dtype=np.int64),) or data.dtype != np.uint8:
+            total = lengths.sum(dtype=np.int64)
+            raise ValueError(f"texts: got {data.dtype}{data.shape}, expected uint8({total},)")
         table = cls()
         table._put(texts, offsets)
         return table

@@ -60,6 +60,11 @@ class Lane:
     async def put(self, event: EventT) -> None:
         await self._waiting.put(event)
 
+    def empty(self) -> None:
+        """Leave what waits to the shard's next owner; nobody waits for room here any more."""
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+
     async def answer_all(self) -> None:
         """Runs until it is cancelled, or the shard is gone."""
         while True:

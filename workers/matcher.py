@@ -6,6 +6,7 @@ by hand once its answer is.
 """
 
 import asyncio
+import gc
 import logging
 from typing import Any
 
@@ -39,18 +40,35 @@ class Matcher:
         self._outbox = Outbox(context.client)
         self._lanes: dict[int, Lane] = {}
         self._tasks: dict[int, list[asyncio.Task]] = {}
+        self._lanes_are_set = asyncio.Event()  # as the latest assignment says
         self._partials = context.names.topic("partials")
+        app.on_partitions_revoked.connect(self._on_revoked)
         app.on_partitions_assigned.connect(self._on_assigned)
 
-    async def _on_assigned(self, app: faust.App, assigned: set[TP], **_: Any) -> None:
-        """Keep the shards that are still ours, close the lanes of the others, open the new ones."""
-        shards = {place.partition for place in assigned}
-        for shard in self._lanes.keys() - shards:
-            await self._close(shard)
-        for shard in shards - self._lanes.keys():
-            await self._open(shard)
+    async def _on_revoked(self, app: faust.App, revoked: set[TP], **_: Any) -> None:
+        """Pause the feeds: every rebalance begins so, and most shards are given back at its end."""
+        self._lanes_are_set.clear()
+        for shard in {place.partition for place in revoked} & self._lanes.keys():
+            self._lanes[shard].feed.pause()
 
-    async def _open(self, shard: int) -> None:
+    async def _on_assigned(self, app: faust.App, assigned: set[TP], **_: Any) -> None:
+        """Go on with the shards that are still ours, open the new ones, close the others."""
+        shards = {place.partition for place in assigned}
+        new, lost = shards - self._lanes.keys(), self._lanes.keys() - shards
+        for shard in shards & self._lanes.keys():
+            self._lanes[shard].feed.resume()
+        for shard in new:
+            self._add_lane(shard)
+        self._lanes_are_set.set()
+        for shard in new:
+            await self._app.add_runtime_dependency(self._lanes[shard].feed)
+        await asyncio.gather(*map(self._close, lost))
+        if lost:
+            # A feed and its tasks refer to each other.  A worker that keeps calm looks for such
+            # cycles too seldom to leave an index, which may be most of its memory, to chance.
+            gc.collect()
+
+    def _add_lane(self, shard: int) -> None:
         log.info("shard %d: ours", shard)
         collection = self._context.collection
         index = new_index(collection.kind, collection.attributes)
@@ -61,15 +79,15 @@ class Matcher:
         self._lanes[shard] = lane
         loops = (lane.answer_all(), lane.send_all())
         self._tasks[shard] = [asyncio.ensure_future(self._guarded(loop)) for loop in loops]
-        await self._app.add_runtime_dependency(feed)
 
     async def _close(self, shard: int) -> None:
         log.info("shard %d: gone", shard)
         for task in self._tasks.pop(shard):
             task.cancel()
-        feed = self._lanes.pop(shard).feed
-        feed.lost = True
-        await feed.stop()
+        lane = self._lanes.pop(shard)
+        lane.empty()
+        lane.feed.lost = True
+        await self._app.remove_dependency(lane.feed)  # which stops it; the app would keep its index
 
     async def _guarded(self, loop: Any) -> None:
         """An error of our own stops the worker; frames in hand are answered after its restart."""
@@ -94,6 +112,9 @@ class Matcher:
         """Each frame to the lane of its shard; one of a shard that is gone belongs to another."""
         async for event in stream.noack().events():
             self._context.health.beat()
+            # Faust reads on while it tells us of the assignment.  A frame that is left out, and is
+            # followed by one that is acknowledged, would count as answered.
+            await self._lanes_are_set.wait()
             lane = self._lanes.get(event.message.partition)
             if lane is not None and self._is_current(event):
                 await lane.put(event)

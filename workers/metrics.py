@@ -72,3 +72,22 @@ END_TO_END_SECONDS = Histogram(
     ["collection"],
     buckets=_SECONDS,
 )
+
+# What a matcher says of a shard while it holds it; counters go on, as those of a process do.
+_OF_A_SHARD = (
+    SUBSCRIPTIONS,
+    FEED_LAG,
+    INDEX_BYTES,
+    DELTA_SHARE,
+    ROUTES,
+    BASE_OFFSET,
+    SNAPSHOT_SECONDS,
+    SNAPSHOT_OFFSET,
+    SNAPSHOT_BYTES,
+)
+
+
+def forget_shard(collection: str, shard: int) -> None:
+    """Say nothing more of its state: from now on its next owner does."""
+    for gauge in _OF_A_SHARD:
+        gauge.remove(collection, str(shard))

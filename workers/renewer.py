@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from workers import metrics
 from workers.bases import BaseFollower
@@ -21,6 +22,8 @@ class Renewer:
         """While `changing` is held nothing changes the shard, but it goes on answering."""
         self._shard, self._changing = shard, changing
         self._follower = BaseFollower(context, shard.number)
+        # A confluent consumer is used by one thread at a time: this one also closes it.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"bases-{shard.number}")
         self._labels = (context.collection.name, str(shard.number))
         self._rests_until = 0.0
 
@@ -29,8 +32,10 @@ class Renewer:
         follower, loop = self._follower, asyncio.get_running_loop()
         # One that is as new as ours is taken as well: it has cost this machine nothing.
         wanted = range(self._shard.base_offset, self._shard.next_offset + 1)
-        base = await loop.run_in_executor(None, follower.poll, topic_id, wanted)
-        trees = None if base is None else await loop.run_in_executor(None, follower.load, base)
+        base = await loop.run_in_executor(self._thread, follower.poll, topic_id, wanted)
+        trees = None
+        if base is not None:
+            trees = await loop.run_in_executor(self._thread, follower.load, base)
         if base is not None and trees is not None:
             since = base.next_offset
             await self._renew(lambda index: index.replace_base(trees, since), since)
@@ -59,4 +64,6 @@ class Renewer:
         metrics.DELTA_SHARE.labels(*self._labels).set(self._shard.delta_share)
 
     def close(self) -> None:
-        self._follower.close()
+        """Does not wait: the thread may be in the middle of loading a base."""
+        self._thread.submit(self._follower.close)
+        self._thread.shutdown(wait=False)

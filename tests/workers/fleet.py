@@ -1,11 +1,14 @@
 """A fleet of real worker processes for one collection, started with the command people type."""
 
 import json
+import os
+import signal
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,6 +97,16 @@ class Fleet(Traffic):
     def kill(self, name: str, restart: bool = True) -> None:
         """SIGKILL; with `restart` the supervisor starts it again after a second."""
         self._supervisor.kill(self._full(name), restart)
+
+    @contextmanager
+    def frozen(self, name: str) -> Iterator[None]:
+        """SIGSTOP, and SIGCONT at the end: it takes no step, and does not know of it afterwards."""
+        pid = self._supervisor.table[self._full(name)].last_pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def revive(self, name: str) -> None:
         """Start a worker again that was killed for good."""

@@ -14,20 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
 from podium.cli import main
-from workers.feed import SubscriptionFeed
 from workers.lane import Lane
 from workers.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.snapshots.store import SnapshotStore
+from workers.subscription_reader import SubscriptionReader
 
 STEPS: dict[str, tuple[type, str]] = {
-    "read": (SubscriptionFeed, "_read"),
+    "read": (SubscriptionReader, "read"),
     "apply": (Shard, "apply"),
     "answer": (Lane, "_answer"),
     "send": (Lane, "_send_batch"),
-    "commit": (SubscriptionFeed, "_commit"),
+    "commit": (SubscriptionReader, "commit"),
+    "commit-frames": (AIOKafkaConsumerThread, "commit"),
     "gather": (SnapshotKeeper, "gather"),
     "chunk": (redis.Redis, "set"),
     "swap": (SnapshotStore, "_swap"),

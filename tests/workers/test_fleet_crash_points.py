@@ -1,5 +1,6 @@
 """A matcher that is killed right after each single step that it takes."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,14 @@ OFTEN = {"snapshots": {"every_s": 0.3, "least_changes": 1}}
 # Steps and how often they are taken before: the first of them while it restores.
 LIVES = {
     "feed and frames": ["read 1", "apply 1", "answer 2", "send 2", "apply 40"],
-    "snapshots and commits": ["commit 2", "gather 1", "chunk 1", "swap 1", "swap 2"],
+    "snapshots and commits": [
+        "commit 2",
+        "commit-frames 1",
+        "gather 1",
+        "chunk 1",
+        "swap 1",
+        "swap 2",
+    ],
 }
 
 
@@ -40,6 +48,17 @@ def test_every_step_of_a_matcher_has_its_turn():
     assert named == STEPS.keys()
 
 
+def assert_started_from_snapshots(fleet: Fleet) -> None:
+    """Every life but those before the shard's first snapshot, as the log tells."""
+    log = fleet.log("matcher")
+    for shard in fleet.shards:
+        after = log.partition(f"shard {shard}: snapshot up to offset")[2]
+        assert f"shard {shard}: no snapshot to start from" not in after
+        assert re.search(
+            rf"shard {shard}: \d+ subscriptions up to offset \d+ from a snapshot", after
+        )
+
+
 @pytest.mark.parametrize("lives", LIVES)
 def test_a_matcher_killed_after_each_of_its_steps_loses_nothing(
     mortal: Fleet, order: Path, lives: str
@@ -54,5 +73,6 @@ def test_a_matcher_killed_after_each_of_its_steps_loses_nothing(
         eventually(lambda: mortal.starts("matcher") >= wanted, mortal.diagnosis, 240)
         mortal.wait_ready("matcher")
         stream.wait_answers(50)
+    assert_started_from_snapshots(mortal)
     random_steps(mortal, seed=2, steps=60)
     mortal.check_all(repeats=True)

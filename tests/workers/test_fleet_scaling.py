@@ -1,13 +1,17 @@
 """Four shards on one, two and three matchers: each moves with its index, feed and snapshots."""
 
+import threading
+from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
+import redis
 
 from tests.workers.conftest import MakeFleet
 from tests.workers.fleet import Fleet
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
+from workers.snapshots import NoSnapshot, SnapshotStore
 
 SHARDS = 4
 MATCHERS = ("matcher", "matcher-2", "matcher-3")
@@ -35,15 +39,11 @@ def held(fleet: Fleet, matcher: str) -> int:
 
 
 def wait_shared(fleet: Fleet, *matchers: str) -> None:
-    """All shards are held, each by one of these, and none of these holds more than its share.
-
-    Faust leaves shards where they are as long as nobody has more than that: a third matcher may
-    stand by while the first two have two shards each.
-    """
+    """All shards are held, each by one of these, and each of these has its share."""
 
     def shared() -> bool:
         counts = [held(fleet, matcher) for matcher in matchers]
-        return sum(counts) == SHARDS and max(counts) <= -(-SHARDS // len(matchers))
+        return sum(counts) == SHARDS and max(counts) - min(counts) <= 1
 
     eventually(shared, fleet.diagnosis, 60)
 
@@ -59,6 +59,7 @@ def test_shards_spread_over_three_matchers_and_come_back_to_one_under_load(fleet
         fleet.wait_ready("matcher-3")
         wait_shared(fleet, *MATCHERS)
         stream.wait_answers(100)
+        assert fleet.metric("matcher-3", "podium_frames_total") > 0, "it answers for its share"
         for matcher in MATCHERS[1:]:
             assert fleet.terminate(matcher)[0] == 0
             stream.wait_answers(100)
@@ -97,3 +98,52 @@ def test_the_shards_of_a_killed_matcher_are_taken_over_by_the_others(fleet: Flee
         for matcher in MATCHERS[1:]:
             fleet.terminate(matcher)
     fleet.check_all(repeats=True)
+
+
+class PointerWatch(threading.Thread):
+    """Sees the pointers of all shards again and again."""
+
+    def __init__(self, fleet: Fleet, redis_url: str) -> None:
+        super().__init__()
+        self._store = SnapshotStore(redis.Redis.from_url(redis_url), "podium", fleet.declared.name)
+        self._shards, self._stopping = fleet.shards, threading.Event()
+        self.offsets: dict[int, list[int]] = defaultdict(list)
+        self.holders: dict[int, str] = {}
+
+    def run(self) -> None:
+        while not self._stopping.wait(0.005):
+            for shard, pointer in self._store.ls(self._shards).items():
+                if not isinstance(pointer, NoSnapshot):
+                    self.offsets[shard].append(pointer.next_offset)
+                    self.holders[shard] = pointer.holder
+
+    def __enter__(self) -> "PointerWatch":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self.join()
+
+
+def test_a_matcher_that_wakes_up_without_its_shards_takes_no_snapshot_back(
+    fleet: Fleet, redis_url: str
+):
+    with streaming(fleet, seed=4) as stream, PointerWatch(fleet, redis_url) as watch:
+        fleet.start("matcher-2")
+        fleet.wait_ready("matcher-2")
+        wait_shared(fleet, *MATCHERS[:2])
+        stream.wait_answers(100)
+        with fleet.frozen("matcher-2"):
+            wait_shared(fleet, "matcher")  # its session has timed out
+            eventually(lambda: len(set(watch.holders.values())) == 1, fleet.diagnosis, 60)
+            stream.wait_answers(100)
+        stream.wait_answers(200)
+        wait_shared(fleet, *MATCHERS[:2])
+        fleet.terminate("matcher-2")
+        wait_shared(fleet, "matcher")
+    assert watch.offsets.keys() == set(fleet.shards)
+    for offsets in watch.offsets.values():
+        assert offsets == sorted(offsets)
+    fleet.check_all(repeats=True)
+    fleet.check_that_none_has_died()

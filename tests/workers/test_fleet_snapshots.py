@@ -1,5 +1,6 @@
 """Matchers that start from snapshots: killed, stopped, and with something wrong in Redis."""
 
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,6 +15,7 @@ from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
 
+SLOW_REPLAY = 20_000  # records, in batches of four
 OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}}
 KINDS = {
     "single": {"kind": "ranked", "attributes": ["age"]},
@@ -85,7 +87,10 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnRedis]
 
 @pytest.fixture(scope="module")
 def hurt_fleet(make_fleet: MakeFleet, broker: str, redis_server: OwnRedis) -> Iterator[Fleet]:
-    fleet = make_fleet("hurt", broker, redis_server.url, collection=KINDS["single"], settings=OFTEN)
+    settings = {**OFTEN, "matcher": {"feed_batch": 4}}
+    fleet = make_fleet(
+        "hurt", broker, redis_server.url, collection=KINDS["single"], settings=settings
+    )
     fleet.start_all()
     yield fleet
     fleet.stop()
@@ -163,6 +168,22 @@ def test_what_is_wrong_with_a_snapshot_is_said_and_means_a_replay(stopped, hurt,
     assert started_from(fleet, reason) + started_from(fleet, "snapshot") == 2
     assert f"no snapshot to start from ({reason}:" in fleet.log("matcher")
     random_steps(fleet, seed=6, steps=150)
+    fleet.check_all()
+
+
+def test_a_replay_says_how_far_it_is(stopped: tuple[Fleet, redis.Redis]):
+    """Made slow by small batches, or it would be over before there is anything to say."""
+    fleet, client = stopped
+    for number in range(SLOW_REPLAY):
+        fleet.subscribe(f"bulk-{number}", {"age": [100, 101]}, 1)
+    fleet.deliver()
+    client.flushall()
+    fleet.start("matcher")
+    fleet.wait_ready("matcher")
+    again = fleet.log("matcher").rpartition(" start ---")[2]
+    line = r"shard \d: restoring, \d+ %, [\d,]+ records/s, \d+ s left"
+    assert re.search(line, again), again
+    fleet.clear()
     fleet.check_all()
 
 

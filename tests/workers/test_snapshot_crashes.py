@@ -21,7 +21,7 @@ from tests.workers.snapshot_samples import (
     a_snapshot,
     assert_whole,
 )
-from workers.snapshots import SnapshotStore, StaleWriter
+from workers.snapshots import NoSnapshot, SnapshotStore, StaleWriter
 
 CHUNK_BYTES = 1000
 # A fork of a process without threads, which has imported this module: quick to start.
@@ -148,7 +148,11 @@ def test_after_a_killed_writer_the_next_owner_writes_as_if_nothing_had_been(serv
 
 
 def write_many(url, seed, rounds):
-    """A worker that does not know whether the shard is still its own."""
+    """A worker that does not know whether the shard is still its own.
+
+    Now and then it takes the shard over and starts from its snapshot; in between it goes on from
+    what it has, and claims the shard again, or not, when it is refused.
+    """
     choose = random.Random(seed)
     store = a_store(redis.Redis.from_url(url), holder=f"writer-{seed}")
     epoch, offset = store.claim(SHARD), 0
@@ -156,12 +160,15 @@ def write_many(url, seed, rounds):
     for _ in range(rounds):
         if choose.random() < 0.2:
             epoch = store.claim(SHARD)
+            found = store.ls([SHARD])[SHARD]
+            offset = 0 if isinstance(found, NoSnapshot) else found.next_offset
         offset = max(0, offset + choose.randint(-5, 10))
         try:
             store.write(a_snapshot(offset, size=50), epoch)
             written += 1
         except StaleWriter:
-            continue
+            if choose.random() < 0.5:  # as a worker that is just taking over would
+                epoch = store.claim(SHARD)
     assert written, "each gets its turn"
 
 
@@ -201,7 +208,9 @@ def test_the_pointer_never_goes_back_while_processes_race_for_it(server, client)
         for writer in writers:
             writer.join()
     assert [writer.exitcode for writer in writers] == [0, 0, 0]
-    assert watcher.seen == sorted(watcher.seen)
+    epochs, offsets = zip(*watcher.seen, strict=True)
+    assert list(epochs) == sorted(epochs)
+    assert list(offsets) == sorted(offsets), "a higher epoch is no leave to go back"
     assert len(set(watcher.seen)) > 10
     assert_whole(reader.read(SHARD, EXPECTED), size=50)
     newest = reader.ls([SHARD])[SHARD]

@@ -283,8 +283,93 @@ def test_a_shard_that_was_claimed_refuses_its_former_owner(client):
     )
     assert_whole(former.read(SHARD, EXPECTED))
     assert former.read(SHARD, EXPECTED).head.next_offset == 100
-    owner.write(a_snapshot(90), second)  # a topic made anew has lower offsets
-    assert former.read(SHARD, EXPECTED).head.next_offset == 90
+
+
+def test_a_former_owner_that_claims_again_does_not_take_the_pointer_back(client):
+    """As it may when it has been asleep, and knows nothing but that it was refused."""
+    former, owner = (a_store(client, holder=name) for name in ("former:1", "owner:2"))
+    first, second = former.claim(SHARD), owner.claim(SHARD)
+    owner.write(a_snapshot(500), second)
+    with pytest.raises(StaleWriter):
+        former.write(a_snapshot(200), first)
+    with pytest.raises(StaleWriter) as caught:
+        former.claim(SHARD, a_head(200))
+    assert str(caught.value) == (
+        "snapshot of shard 1 at 200 refused: got another claim, but the shard is held by owner:2"
+        f" with epoch {second} at 500"
+    )
+    owner.write(a_snapshot(600), second)  # the claim that was refused has disturbed nobody
+    third = former.claim(SHARD)  # as one that takes over
+    with pytest.raises(StaleWriter, match="at 600"):
+        former.write(a_snapshot(200), third)
+    assert former.read(SHARD, EXPECTED).head.next_offset == 600
+    with pytest.raises(StaleWriter):
+        owner.write(a_snapshot(700), second)
+    owner.write(a_snapshot(700), owner.claim(SHARD, a_head(700)))
+    assert former.read(SHARD, EXPECTED).head.next_offset == 700
+
+
+def test_a_topic_made_anew_begins_with_lower_offsets(store):
+    store.write(a_snapshot(500), store.claim(SHARD))
+    anew = a_snapshot(9, topic_id="anew")
+    store.write(anew, store.claim(SHARD, anew.head))
+    assert store.read(SHARD, EXPECTED._replace(topic_id="anew")).head.next_offset == 9
+
+
+def lose_a_chunk(client):
+    client.delete(chunk_keys(client)[0])
+
+
+def flip_a_bit(client):
+    client.setrange(chunk_keys(client)[0], 80, b"\xaa\x55")
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected", "reason"),
+    [
+        pytest.param(lose_a_chunk, EXPECTED, "truncated", id="truncated"),
+        pytest.param(flip_a_bit, EXPECTED, "corrupt", id="corrupt"),
+        pytest.param(
+            lambda client: client.hset(POINTER, "bytes", "1"), EXPECTED, "corrupt", id="pointer"
+        ),
+        pytest.param(
+            lambda client: client.hset(POINTER, "next_offset", str(2**52)),
+            EXPECTED,
+            "corrupt",
+            id="offset-of-the-pointer",
+        ),
+        pytest.param(
+            lambda client: None, EXPECTED._replace(end_offset=99), "foreign", id="beyond-the-end"
+        ),
+        pytest.param(
+            lambda client: None, EXPECTED._replace(kind="relaxed"), "foreign", id="other-kind"
+        ),
+    ],
+)
+def test_what_is_unusable_may_be_replaced_by_one_that_is_behind_it(
+    store, client, damage, expected, reason
+):
+    written = store.write(a_snapshot(100), store.claim(SHARD))
+    damage(client)
+    absent = absence(store, expected)
+    assert (absent.reason, absent.generation) == (reason, written.name.encode())
+    behind = a_snapshot(90)
+    with pytest.raises(StaleWriter):  # for who has not looked it is a snapshot as any other
+        store.write(behind, store.claim(SHARD))
+    store.write(behind, store.claim(SHARD, behind.head, absent.generation), absent.generation)
+    assert store.read(SHARD, EXPECTED).head.next_offset == 90
+    with pytest.raises(StaleWriter):  # only that generation was given up
+        store.write(a_snapshot(80), store.claim(SHARD), absent.generation)
+
+
+def test_an_older_format_is_replaced(store, monkeypatch):
+    monkeypatch.setattr("workers.snapshots.snapshot.VERSION", 1)
+    store.write(a_snapshot(100), epoch=1)
+    monkeypatch.undo()
+    absent = absence(store)
+    assert absent.reason == "foreign"
+    store.write(a_snapshot(90), 2, absent.generation)
+    assert store.read(SHARD, EXPECTED).head.next_offset == 90
 
 
 def test_a_refused_snapshot_leaves_no_chunks(client, store):

@@ -198,7 +198,12 @@ class Traffic:
     ) -> Sent:
         """Queue one record; `deliver()` waits for it."""
         if self._producer is None:
-            options = {"partitioner": "murmur2_random", "linger.ms": 1}
+            # Idempotent: on a busy machine a request may time out that the broker has carried out.
+            options = {
+                "partitioner": "murmur2_random",
+                "linger.ms": 1,
+                "enable.idempotence": True,
+            }
             self._producer = Producer(
                 {**self._client, **options, "message.max.bytes": MAX_RECORD_BYTES}
             )

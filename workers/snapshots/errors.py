@@ -10,9 +10,9 @@ import redis
 FailureReason = Literal["unreachable", "slow", "full", "refused", "lost", "stale"]
 
 # Of `read`: "foreign" is that of another collection, kind, topic or shard, or of an older format,
-# "newer" one of a later format, "too_old" one that may miss an unsubscription.
+# "newer" one of a later format, "too_old" and "gap" such as may miss an unsubscription.
 AbsenceReason = Literal[
-    "missing", "truncated", "corrupt", "foreign", "newer", "too_old", "unreachable"
+    "missing", "truncated", "corrupt", "foreign", "newer", "too_old", "gap", "unreachable"
 ]
 
 
@@ -28,18 +28,33 @@ class SnapshotFailed(Exception):
 
 
 class StaleWriter(SnapshotFailed):
-    """The shard has another owner, or a snapshot that is ahead of this one: stop writing."""
+    """The shard has another owner, or a snapshot that is ahead of this one."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("stale", message)
+    def __init__(
+        self, shard: int, next_offset: int, got: str, epoch: str, held_offset: str, holder: str
+    ) -> None:
+        at = f" at {held_offset}" if held_offset else ""
+        super().__init__(
+            "stale",
+            f"snapshot of shard {shard} at {next_offset} refused: got {got}, but the shard is held"
+            f" by {holder or 'another worker'} with epoch {epoch}{at}",
+        )
 
 
 class NoSnapshot(Exception):
-    """There is no snapshot to start from: replay `subscriptions` from the beginning."""
+    """There is no snapshot to start from: replay `subscriptions` from the beginning.
 
-    def __init__(self, reason: AbsenceReason, message: str) -> None:
+    `generation` is the name of what is there in its place: nobody can use it, so it may be
+    replaced also by one that is behind it.
+    """
+
+    def __init__(self, reason: AbsenceReason, message: str, generation: bytes = b"") -> None:
         super().__init__(message)
-        self.reason = reason
+        self.reason, self.generation = reason, generation
+
+    def of(self, name: str) -> "NoSnapshot":
+        """The same, said of the generation of this name."""
+        return NoSnapshot(self.reason, f"{name}: {self}", name.encode())
 
 
 def failure(what: str, error: redis.RedisError) -> SnapshotFailed:

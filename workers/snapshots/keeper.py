@@ -28,32 +28,35 @@ class SnapshotKeeper:
         self._client: redis.Redis = open_redis(context.settings.redis)
         self._store = SnapshotStore.of(self._client, context.settings, context.collection.name)
         self._epoch: int | None = None
+        self._unusable = b""  # the generation that was found instead of a snapshot
         self._topic_id = ""
         self._too_old_s = Expected.of(context.collection, None).max_age_s / 2
         self._saved_at, self._saved_offset = time.monotonic(), 0
 
-    def restore(self, topic_id: str, end_offset: int) -> None:
+    def restore(self, topic_id: str, offsets: range) -> None:
         """Take the state of the shard's snapshot, if there is one to start from.
 
-        `topic_id` is of the topic that the shard is going to read, up to `end_offset` for now.
+        `topic_id` is of the topic that the shard is going to read, in which it finds `offsets`.
         """
         self._topic_id = topic_id
         if not self._settings.enabled:
             return
         started = time.monotonic()
+        self._try_to_claim()
         try:
-            self._claim()
-            expected = Expected.of(self._context.collection, topic_id, end_offset)
+            expected = Expected.of(self._context.collection, topic_id, offsets.stop, offsets.start)
             snapshot = self._store.read(self._shard.number, expected)
             self._shard.restore(
                 self._context.collection.kind, snapshot.arrays, snapshot.head.next_offset
             )
         except NoSnapshot as absent:
-            self._start_empty(absent.reason, str(absent))
-        except (KeyError, TypeError, ValueError) as error:  # whole, but not what we would write
-            self._start_empty("corrupt", repr(error))
-        except SnapshotFailed as failed:
-            self._start_empty("unreachable", str(failed))
+            self._unusable = absent.generation
+            # A topic without records has none to make a snapshot of.
+            expected_so = absent.reason == "missing" and not offsets
+            level = logging.INFO if expected_so else logging.WARNING
+            self._start_empty(absent.reason, str(absent), level)
+        except Exception as error:  # whole, but not what we would write: it will be so each time
+            self._start_empty("corrupt", repr(error), error=error)
         else:
             self._saved_offset = self._shard.next_offset
             metrics.RESTORES.labels(*self._labels, "snapshot").inc()
@@ -65,11 +68,19 @@ class SnapshotKeeper:
                 time.monotonic() - started,
             )
 
-    def _start_empty(self, reason: str, why: str) -> None:
+    def _try_to_claim(self) -> None:
+        """A Redis that takes nothing, being full or a replica, may still have a snapshot."""
+        try:
+            self._epoch = self._store.claim(self._shard.number)
+        except SnapshotFailed as failed:
+            log.warning("%s; it is claimed when the next snapshot is written", failed)
+
+    def _start_empty(
+        self, reason: str, why: str, level: int = logging.WARNING, error: Exception | None = None
+    ) -> None:
         metrics.RESTORES.labels(*self._labels, reason).inc()
-        level = logging.INFO if reason == "missing" else logging.WARNING
         text = "shard %d: no snapshot to start from (%s: %s); replaying from the beginning"
-        log.log(level, text, self._shard.number, reason, why)
+        log.log(level, text, self._shard.number, reason, why, exc_info=error)
 
     def is_due(self) -> bool:
         """Whether enough has changed for long enough, or the snapshot would soon be too old."""
@@ -107,12 +118,16 @@ class SnapshotKeeper:
         self._saved_at = started = time.monotonic()
         shard = self._shard.number
         try:
-            written = self._store.write(snapshot, self._claim())
+            written = self._store.write(snapshot, self._claimed(snapshot), self._unusable)
         except SnapshotFailed as failed:
             if isinstance(failed, StaleWriter):
-                self._epoch = None  # ask again next time; by then a former owner knows it is one
+                self._epoch = None  # claim again next time: who is behind the pointer cannot
             metrics.SNAPSHOTS.labels(*self._labels, failed.reason).inc()
             log.warning("shard %d: no snapshot written (%s)", shard, failed)
+            return None
+        except Exception:  # the shard answers all the same, and the next attempt may succeed
+            metrics.SNAPSHOTS.labels(*self._labels, "failed").inc()
+            log.exception("shard %d: no snapshot written", shard)
             return None
         self._saved_offset = snapshot.head.next_offset
         seconds = time.monotonic() - started
@@ -132,7 +147,7 @@ class SnapshotKeeper:
     def close(self) -> None:
         self._client.close()
 
-    def _claim(self) -> int:
+    def _claimed(self, snapshot: Snapshot) -> int:
         if self._epoch is None:
-            self._epoch = self._store.claim(self._shard.number)
+            self._epoch = self._store.claim(self._shard.number, snapshot.head, self._unusable)
         return self._epoch

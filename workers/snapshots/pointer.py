@@ -29,17 +29,26 @@ class Pointer(msgspec.Struct, frozen=True):
 
 def parse_pointer(key: str, fields: dict[bytes, bytes]) -> Pointer:
     """`NoSnapshot` unless the fields are those of a pointer, and agree with each other."""
+    name = fields.get(b"name", b"")
     try:
         values: dict[str, Any] = {name.decode(): value.decode() for name, value in fields.items()}
         if "head" in values:
             values["head"] = msgspec.json.decode(values["head"])
         pointer = msgspec.convert(values, Pointer, strict=False)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise NoSnapshot("corrupt", f"{key} cannot be read: {error}") from error
+        raise NoSnapshot("corrupt", f"{key} cannot be read: {error}", name) from error
+    if pointer.next_offset != pointer.head.next_offset:
+        raise NoSnapshot(
+            "corrupt",
+            f"{key}: got next offset {pointer.next_offset}, expected {pointer.head.next_offset}"
+            " as in its head",
+            name,
+        )
     if not 0 < pointer.lengths[-1] <= pointer.chunk_bytes:
         raise NoSnapshot(
             "corrupt",
             f"{key}: got {pointer.bytes} bytes, expected as many as fill"
             f" {pointer.chunks} chunks of {pointer.chunk_bytes}",
+            name,
         )
     return pointer

@@ -3,9 +3,33 @@
 Numbers are compared as Lua's doubles, exact up to 2^53; what is stored is the text that came in.
 """
 
+# Who asks may believe that the shard is still its own, and may have claimed it again: what tells
+# is how far it has read.  Offsets of another topic say nothing, and a generation that the one who
+# asks has found unusable protects nothing.
+_AHEAD = """
+local function is_ahead(topic_id, next_offset, unusable)
+    local held = redis.call('HMGET', KEYS[1], 'name', 'next_offset', 'head')
+    if not held[1] or held[1] == unusable then
+        return false
+    end
+    local read, head = pcall(cjson.decode, held[3] or '')
+    if not read or type(head) ~= 'table' or head.topic_id ~= topic_id then
+        return false
+    end
+    return (tonumber(held[2]) or 0) > next_offset
+end
+"""
+
 # A new epoch, above every one before it.  The clock, in microseconds, keeps it above those of a
 # Redis that has lost its data, too: without it the former owner would have the higher epoch.
-CLAIM = """
+# One who says what it holds gets none if the pointer is ahead of that.
+CLAIM = (
+    _AHEAD
+    + """
+if ARGV[2] and is_ahead(ARGV[2], tonumber(ARGV[3]), ARGV[4]) then
+    local held = redis.call('HMGET', KEYS[1], 'epoch', 'next_offset', 'holder')
+    return {'stale', held[1] or '', held[2], held[3] or ''}
+end
 local time = redis.call('TIME')
 local epoch = time[1] * 1000000 + time[2]
 for i = 1, 2 do
@@ -14,14 +38,17 @@ for i = 1, 2 do
 end
 redis.call('HSET', KEYS[2], 'epoch', string.format('%.0f', epoch), 'holder', ARGV[1])
 redis.call('PERSIST', KEYS[2])
-return epoch
+return {'claimed', string.format('%.0f', epoch)}
 """
+)
 
 # Swaps the pointer, unless another worker has claimed the shard or the pointer is ahead.  The
 # chunks' own expiry ends here, that of the former generation begins.  A repeat changes nothing.
-PUBLISH = """
+PUBLISH = (
+    _AHEAD
+    + """
 local fields = cjson.decode(ARGV[1])
-local keep_old_s = ARGV[2]
+local keep_old_s, unusable = ARGV[2], ARGV[3]
 local epoch, next_offset = tonumber(fields.epoch), tonumber(fields.next_offset)
 
 local claim = redis.call('HMGET', KEYS[2], 'epoch', 'holder')
@@ -32,9 +59,9 @@ local old = redis.call('HMGET', KEYS[1], 'name', 'epoch', 'next_offset', 'holder
 if old[1] == fields.name then
     return {'published'}
 end
-local old_epoch, old_offset = tonumber(old[2] or 0) or 0, tonumber(old[3] or 0) or 0
-if old_epoch > epoch or (old_epoch == epoch and old_offset > next_offset) then
-    return {'stale', old[2], old[3] or '', old[4] or ''}
+local topic_id = cjson.decode(fields.head).topic_id
+if (tonumber(old[2]) or 0) > epoch or is_ahead(topic_id, next_offset, unusable) then
+    return {'stale', old[2] or '', old[3] or '', old[4] or ''}
 end
 
 local bytes = 0
@@ -60,6 +87,7 @@ if old[1] then
 end
 return {'published'}
 """
+)
 
 # Removes the snapshot.  The claim stays for a while, so that a former owner stays fenced off.
 DROP = """

@@ -48,14 +48,22 @@ class Expected(NamedTuple):
     # came after the snapshot, and its subscription would stay for ever.
     max_age_s: float
     end_offset: int | None = None  # of the partition
+    # Where the partition begins.  Compaction leaves that where it is: it moves when records are
+    # deleted, whatever they said.
+    start_offset: int = 0
 
     @classmethod
     def of(
-        cls, collection: Collection, topic_id: str | None, end_offset: int | None = None
+        cls,
+        collection: Collection,
+        topic_id: str | None,
+        end_offset: int | None = None,
+        start_offset: int = 0,
     ) -> "Expected":
         kept_s = collection.retention.unsubscriptions_days * _DAY_S
         max_age_s = (1 - _SHARE_FOR_REPLAY) * kept_s
-        return cls(collection.kind, collection.attributes, topic_id, max_age_s, end_offset)
+        kind, attributes = collection.kind, collection.attributes
+        return cls(kind, attributes, topic_id, max_age_s, end_offset, start_offset)
 
 
 def encode(snapshot: Snapshot) -> list[memoryview | bytes]:
@@ -72,7 +80,7 @@ def decode(data: memoryview) -> Snapshot:
         raise NoSnapshot(error.reason, str(error)) from error
     except msgspec.ValidationError as error:
         raise NoSnapshot("corrupt", f"the head cannot be read: {error}") from error
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whole, but not what we would write
         raise NoSnapshot("corrupt", f"an array cannot be read: {error}") from error
 
 
@@ -95,6 +103,12 @@ def check_usable(
             "foreign",
             f"got next offset {head.next_offset}, expected at most {expected.end_offset}, the end"
             " of the partition: the topic has lost records",
+        )
+    if head.next_offset < expected.start_offset:
+        raise NoSnapshot(
+            "gap",
+            f"got next offset {head.next_offset}, expected at least {expected.start_offset}, where"
+            " the partition begins: what was deleted between may have been unsubscriptions",
         )
     age_s = now - head.made_at
     if not -_CLOCKS_DIFFER_S <= age_s <= expected.max_age_s:

@@ -6,7 +6,9 @@ expires by itself.
 
 A worker that takes over a shard claims it and gets an epoch, above every one before.  From then
 on what the shard's former owner writes is refused, also if it does not know yet that it has lost
-the shard.  So the pointer never goes back: not in its epoch, nor within one in its offset.
+the shard.  A former owner may claim as well, as long as it does not know; so it is not by the epoch
+alone that the pointer never goes back, but by the offset: one that is behind the snapshot of the
+same topic is refused, whatever it has claimed.
 """
 
 import os
@@ -80,18 +82,30 @@ class SnapshotStore:
             timeout_s=settings.snapshots.timeout_s,
         )
 
-    def claim(self, shard: int) -> int:
-        """The epoch of the shard's new owner; `SnapshotFailed` if there is no Redis."""
+    def claim(self, shard: int, held: SnapshotHead | None = None, unusable: bytes = b"") -> int:
+        """The epoch of the shard's new owner; `SnapshotFailed` if there is no Redis.
+
+        One that has had the shard for a while says what it `held`, and is a `StaleWriter` if the
+        shard's snapshot is ahead of that, unless this is the generation that it found `unusable`.
+        """
+        arguments: list[str | int | bytes] = [self._holder]
+        if held is not None:
+            arguments += [held.topic_id, held.next_offset, unusable]
         try:
-            return int(self._claim(self._keys(shard), [self._holder]))
+            answer = self._claim(self._keys(shard), arguments)
         except redis.RedisError as error:
             raise failure(f"shard {shard} not claimed", error) from error
+        verdict, *rest = [text.decode() for text in answer]
+        if verdict == "stale" and held is not None:
+            raise StaleWriter(held.shard, held.next_offset, "another claim", *rest)
+        return int(rest[0])
 
-    def write(self, snapshot: Snapshot, epoch: int) -> Written:
+    def write(self, snapshot: Snapshot, epoch: int, unusable: bytes = b"") -> Written:
         """Publish the snapshot.
 
-        `StaleWriter` if the shard has been claimed since `epoch` or its snapshot is ahead of this
-        one, `SnapshotFailed` if Redis does not take it.
+        `StaleWriter` if the shard has been claimed since `epoch`, or if its snapshot is ahead of
+        this one and not the generation that was found `unusable`; `SnapshotFailed` if Redis does
+        not take it.
         """
         head = snapshot.head
         if head.collection != self._collection:
@@ -108,7 +122,7 @@ class SnapshotStore:
         what = f"snapshot of shard {head.shard} at {head.next_offset} not written"
         try:
             chunks.upload(self._client, pieces, self._upload_expires_s, Deadline(self._timeout_s))
-            self._swap(head, epoch, written, keys)
+            self._swap(head, epoch, written, keys, unusable)
         except redis.RedisError as error:
             failed = failure(what, error)
             self._discard(failed, keys)
@@ -161,7 +175,14 @@ class SnapshotStore:
         pointer = pointer_key(self._prefix, self._collection, shard)
         return [chunk_key(pointer, name, index) for index in range(count)]
 
-    def _swap(self, head: SnapshotHead, epoch: int, written: Written, keys: list[str]) -> None:
+    def _swap(
+        self,
+        head: SnapshotHead,
+        epoch: int,
+        written: Written,
+        keys: list[str],
+        unusable: bytes = b"",
+    ) -> None:
         fields = {
             "name": written.name,
             "epoch": str(epoch),
@@ -173,11 +194,12 @@ class SnapshotStore:
             "head": msgspec.json.encode(head).decode(),
         }
         answer = self._publish(
-            [*self._keys(head.shard), *keys], [msgspec.json.encode(fields), self._keep_old_s]
+            [*self._keys(head.shard), *keys],
+            [msgspec.json.encode(fields), self._keep_old_s, unusable],
         )
         verdict, *rest = [text.decode() for text in answer]
         if verdict == "stale":
-            raise _stale(head, epoch, *rest)
+            raise StaleWriter(head.shard, head.next_offset, f"epoch {epoch}", *rest)
         if verdict == "lost":
             raise SnapshotFailed(
                 "lost",
@@ -215,7 +237,7 @@ class SnapshotStore:
                     raise
                 newest = self._pointer(shard)
                 if newest.name == pointer.name or deadline.passed():
-                    raise NoSnapshot(absent.reason, f"{pointer.name}: {absent}") from absent
+                    raise absent.of(pointer.name) from absent
                 pointer = newest  # the one before was published over, and has expired meanwhile
 
     def _decoded(self, shard: int, pointer: Pointer, deadline: Deadline) -> Snapshot:
@@ -230,14 +252,4 @@ class SnapshotStore:
         try:
             check_usable(head, self._collection, shard, expected, self._now())
         except NoSnapshot as absent:
-            raise NoSnapshot(absent.reason, f"{pointer.name}: {absent}") from absent
-
-
-def _stale(
-    head: SnapshotHead, epoch: int, held_epoch: str, held_offset: str, holder: str
-) -> StaleWriter:
-    at = f" at {held_offset}" if held_offset else ""
-    return StaleWriter(
-        f"snapshot of shard {head.shard} at {head.next_offset} refused: got epoch {epoch}, but the"
-        f" shard is held by {holder or 'another worker'} with epoch {held_epoch}{at}"
-    )
+            raise absent.of(pointer.name) from absent

@@ -1,0 +1,139 @@
+"""The shards of one matcher as they come and go, without a worker process around it."""
+
+import asyncio
+import weakref
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+from faust.types import TP, EventT
+
+from tests.workers.feed_lab import FeedLab, until
+from topics import frames
+from topics.keys import Keys
+from topics.packing import bundle
+from workers.faust_app import create_app
+from workers.feed import SubscriptionFeed
+from workers.lane import Lane
+from workers.matcher import Matcher
+
+
+@pytest.fixture
+def lab(broker: str, redis_url: str, unique_name) -> FeedLab:
+    return FeedLab(unique_name("matcher"), broker, redis_url)
+
+
+class Assigned:
+    """A matcher that is told by a test what Faust would tell it."""
+
+    def __init__(self, lab: FeedLab) -> None:
+        self._frames = lab.context.names.topic("frames")
+        self._app = create_app(lab.context)
+        self._matcher = Matcher(lab.context, self._app)
+
+    async def assign(self, *shards: int) -> None:
+        await self._app.on_partitions_assigned.send({TP(self._frames, shard) for shard in shards})
+
+    async def revoke(self, *shards: int) -> None:
+        await self._app.on_partitions_revoked.send({TP(self._frames, shard) for shard in shards})
+
+    def lane(self, shard: int) -> Lane:
+        return self._matcher._lanes[shard]
+
+    def feed(self, shard: int) -> SubscriptionFeed:
+        return self.lane(shard).feed
+
+    async def restored(self, shard: int) -> SubscriptionFeed:
+        """Its feed; an app that was not started does not start it."""
+        await self.feed(shard).maybe_start()
+        await until(self.feed(shard).restored.is_set)
+        return self.feed(shard)
+
+
+def test_a_shard_that_is_gone_leaves_no_index_behind(lab: FeedLab):
+    lab.subscribe("a", "b")
+
+    async def run() -> None:
+        matcher = Assigned(lab)
+        await matcher.assign(0)
+        index = weakref.ref((await matcher.restored(0)).shard._index)
+        await matcher.assign()
+        assert index() is None
+
+    asyncio.run(run())
+
+
+def test_a_shard_that_was_revoked_stands_still_and_goes_on_when_it_is_kept(lab: FeedLab):
+    async def run() -> None:
+        lab.subscribe("a", "b")
+        matcher = Assigned(lab)
+        await matcher.assign(0)
+        feed = await matcher.restored(0)
+        await until(lambda: feed.shard.next_offset == 2)
+        await matcher.revoke(0)
+        lab.subscribe("c")
+        await asyncio.sleep(0.5)  # a poll takes a fifth of it
+        assert feed.shard.next_offset == 2
+        await matcher.assign(0)
+        assert matcher.feed(0) is feed, "its index is kept"
+        await until(lambda: len(feed.shard) == 3)
+        await matcher.revoke(0)
+        await matcher.assign()
+        assert feed.should_stop
+
+    asyncio.run(run())
+
+
+def test_a_shard_may_be_revoked_while_it_is_restored(lab: FeedLab):
+    async def run() -> None:
+        lab.subscribe("a", "b")
+        matcher = Assigned(lab)
+        await matcher.assign(0)
+        await matcher.feed(0).maybe_start()
+        await matcher.revoke(0)
+        await asyncio.sleep(0.5)
+        assert not matcher.feed(0).restored.is_set()
+        await matcher.assign(0)
+        await matcher.restored(0)
+        await matcher.assign()
+
+    asyncio.run(run())
+
+
+def a_frame() -> EventT:
+    """As Faust hands one over, without events."""
+    none = np.empty(0, np.int64)
+    frame = frames.Frame(
+        frames.FrameName(0, 0, 0, 0),
+        0,
+        np.zeros(1, np.uint16),
+        -1,
+        none,
+        none,
+        np.empty((0, 1)),
+        np.empty(0, np.int32),
+        Keys.pack([]),
+    )
+    message = SimpleNamespace(generation_id=0)
+    return cast(EventT, SimpleNamespace(message=message, value=bundle([frames.encode(frame)])))
+
+
+def test_frames_of_a_shard_that_is_gone_hold_nobody_up(lab: FeedLab):
+    """Those of all shards come through one loop, which may be waiting for room in its lane."""
+
+    async def run() -> None:
+        matcher = Assigned(lab)
+        await matcher.assign(0)
+        lane = matcher.lane(0)
+        waiting = asyncio.ensure_future(fill(lane))
+        await asyncio.sleep(0.1)
+        assert not waiting.done(), "the lane is full"
+        await matcher.assign()
+        await asyncio.wait_for(waiting, 10)
+
+    async def fill(lane: Lane) -> None:
+        for _ in range(300):
+            await lane.put(a_frame())
+
+    asyncio.run(run())
