@@ -40,7 +40,7 @@ def test_a_backfill_killed_in_the_middle_goes_on_to_the_same_results(
     expected = expected_records(stage, last_offsets(stage))
     topic, folder = stage.topic("matches"), str(stage.folder / "out")
     asked = Asked(None, None, *((topic, None) if to == "topic" else (None, folder)))
-    done = Path(BackfillJob(spark, stage.settings, stage.collection, asked).path, "done")
+    done = Path(BackfillJob(spark, stage.settings, stage.collection, asked).checkpoint_path, "done")
     _kill_when(lambda: done.exists() and len(_finished(done)) >= 3, stage, asked, tmp_path)
     assert 3 <= len(_finished(done)) < EVENTS // PIECE
     # Meanwhile subscriptions change, and Kafka forgets the records that the run began with.
