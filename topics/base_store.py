@@ -18,12 +18,16 @@ from urllib.parse import urlsplit
 import numpy as np
 from pyarrow import fs
 from redis import Redis, RedisError
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.retry import Retry
 
 CHUNK_BYTES = 4 * 1024 * 1024
 # The client copies what it reads with the GIL held; other threads wait for one piece only.
 PIECE_BYTES = 1024 * 1024
 PREFIX = "podium:base:"
+# A job can wait; a batch that fails is done again as a whole.
 TIMEOUT_S = 30.0
+RETRIES = 3
 
 Parts = Sequence[bytes | memoryview]
 
@@ -38,11 +42,11 @@ class StoreFailed(ConnectionError):
 
 class BaseStore(ABC):
     @staticmethod
-    def open(uri: str, timeout_s: float = TIMEOUT_S) -> "BaseStore":
-        """`uri` may hold a password: no message repeats it."""
+    def open(uri: str, timeout_s: float = TIMEOUT_S, retries: int = RETRIES) -> "BaseStore":
+        """`uri` may hold a password: no message repeats it.  The limits are for Redis."""
         scheme = urlsplit(uri).scheme
         if scheme in ("redis", "rediss", "unix"):
-            return RedisStore(uri, timeout_s)
+            return RedisStore(uri, timeout_s, retries)
         try:
             system, folder = fs.FileSystem.from_uri(uri)
         except (ValueError, OSError) as error:
@@ -69,9 +73,12 @@ class BaseStore(ABC):
 
 
 class RedisStore(BaseStore):
-    def __init__(self, uri: str, timeout_s: float) -> None:
+    def __init__(self, uri: str, timeout_s: float, retries: int) -> None:
         self._redis = Redis.from_url(
-            uri, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
+            uri,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            retry=Retry(ExponentialWithJitterBackoff(), retries),
         )
 
     def put(self, name: str, parts: Parts) -> None:
