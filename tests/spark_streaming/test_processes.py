@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -52,34 +53,82 @@ def _command(stage):
     return [sys.executable, "-m", "podium", "spark", "sopt-bases", "--once", *map(str, told)]
 
 
-def test_a_driver_killed_in_the_middle_of_a_batch_loses_nothing(spark, make_stage, tmp_path):
-    stage = make_stage(shards=6)
+SHARDS = 6
+
+
+def test_a_driver_killed_again_and_again_loses_nothing(spark, make_stage, tmp_path):
+    """In its first batch, in one that goes on from bases, and before it can note its success."""
+    stage = make_stage(shards=SHARDS)
     stage.configure(master="local[1]")  # one shard after the other, so that there is a middle
     stage.send_random(1, count=3000, keys=2000)
-    with (tmp_path / "killed.log").open("w") as log:
-        driver = subprocess.Popen(
-            _command(stage), cwd=tmp_path, env=_environment(), stderr=log, start_new_session=True
-        )
-        try:
-            _wait_for(lambda: stage.blobs(), driver)
-        finally:
-            os.killpg(driver.pid, signal.SIGKILL)  # the driver, its JVM and the tasks' Pythons
-            driver.wait()
-    assert 0 < len({name.split("/")[0] for name in stage.blobs()}) < 6
+    _kill_when(lambda: _shards_with_bases(stage, 1), _command(stage), tmp_path)
+    assert 0 < _shards_with_bases(stage, 1) < SHARDS
     assert not stage.read("bases")
-    assert (stage.checkpoint / "offsets" / "0").exists()
-    assert not (stage.checkpoint / "commits" / "0").exists()
+    assert _batches(stage, "offsets") == ["0"]
+    assert _batches(stage, "commits") == []
 
     stage.send_random(2, count=500, keys=2000)
+    _kill_when(lambda: _shards_with_bases(stage, 2), _command(stage), tmp_path)
+    assert 0 < _shards_with_bases(stage, 2) < SHARDS
+    assert len(stage.read("bases")) == SHARDS
+    assert (_batches(stage, "offsets"), _batches(stage, "commits")) == (["0", "1"], ["0"])
+
+    script = Path(__file__).with_name("mortal_run.py")
+    command = [sys.executable, script, stage.settings_path, stage.collection_path]
+    with pytest.raises(AssertionError, match="ended by itself"):  # it does, by SIGKILL
+        _kill_when(lambda: False, [*map(str, command)], tmp_path)
+    assert len(stage.read("bases")) == 2 * SHARDS
+    assert (_batches(stage, "offsets"), _batches(stage, "commits")) == (["0", "1"], ["0"])
+
     stage.run(spark)
+    assert _batches(stage, "commits") == ["0", "1"]
     stage.check_bases()
+    announced = stage.announced()
     killed = {name: data for name, data in stage.blobs().items() if "/." not in name}
+    _run_unharmed(stage, spark)
+    assert len(killed) == SHARDS * 2 * 2  # every batch has a tree and a state of each shard
+    assert stage.blobs() == killed
+    for shard, bases in stage.announced().items():
+        first, second = bases[0], bases[-1]
+        assert announced[shard] == [first, second, second]
+        assert bases[len(announced[shard]) :] == [first, second]
+
+
+def _run_unharmed(stage, spark):
+    """Anew with the first batch as it was planned, so that both batches have the same records."""
+    kept = (stage.checkpoint / "offsets" / "0").read_bytes()
+    identity = (stage.checkpoint / "podium.json").read_bytes()
     shutil.rmtree(stage.folder / "bases")
     shutil.rmtree(stage.folder / "checkpoints")
+    (stage.checkpoint / "offsets").mkdir(parents=True)
+    (stage.checkpoint / "offsets" / "0").write_bytes(kept)
+    (stage.checkpoint / "podium.json").write_bytes(identity)
     stage.run(spark)
-    unharmed = stage.blobs()
-    assert len(unharmed) == 12
-    assert {name: killed[name] for name in unharmed} == unharmed
+
+
+def _shards_with_bases(stage, batches):
+    """How many shards have whole trees of so many batches."""
+    root = stage.folder / "bases"
+    shards = [file.relative_to(root).parts[2] for file in root.rglob("tree-0")]
+    return sum(count >= batches for count in Counter(shards).values())
+
+
+def _batches(stage, log):
+    folder = stage.checkpoint / log
+    return sorted(file.name for file in folder.glob("*") if file.name.isdigit())
+
+
+def _kill_when(condition, command, tmp_path):
+    with (tmp_path / "killed.log").open("w") as log:
+        driver = subprocess.Popen(
+            command, cwd=tmp_path, env=_environment(), stderr=log, start_new_session=True
+        )
+        try:
+            _wait_for(condition, driver)
+        finally:
+            if driver.poll() is None:
+                os.killpg(driver.pid, signal.SIGKILL)  # the driver, its JVM, the tasks' Pythons
+            driver.wait()
 
 
 def test_a_running_job_serves_its_metrics_and_ends_when_it_is_told_to(make_stage, tmp_path):
