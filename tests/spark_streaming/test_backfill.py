@@ -59,6 +59,16 @@ def last_offsets(stage):
     return [partition[-1][0] if partition else -1 for partition in stage.records()]
 
 
+def matches_by_event(stage):
+    """What was written to a topic; what is there twice has to be there twice the same."""
+    found = {}
+    for message in stage.read("matches"):
+        document = json.loads(message.value())
+        answer = (message.key(), document["matches"])
+        assert found.setdefault(document["event"], answer) == answer
+    return found
+
+
 @pytest.mark.parametrize("declared", KINDS)
 def test_matches_are_those_of_the_fleet(spark, make_stage, declared):
     empty = declared["kind"] == "relaxed"

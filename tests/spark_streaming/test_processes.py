@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,12 @@ import pytest
 
 from podium.stack import ports
 from tests.spark_streaming.stage import QUICK_JAVA
+from tests.spark_streaming.test_backfill import (
+    expected_records,
+    last_offsets,
+    matches_by_event,
+    send_events,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE_S = 240
@@ -22,9 +29,9 @@ PATIENCE_S = 240
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a command to its end in an empty folder; what it printed, or a failure that shows it."""
+    """Runs a command to its end in an empty folder; a failure shows what it said."""
 
-    def run(*command: object) -> str:
+    def run(*command: object) -> subprocess.CompletedProcess:
         ended = subprocess.run(
             [*map(str, command)],
             cwd=tmp_path,
@@ -36,7 +43,7 @@ def run(tmp_path):
             check=False,
         )
         assert ended.returncode == 0, ended.stderr[-4000:]
-        return ended.stdout
+        return ended
 
     return run
 
@@ -175,18 +182,41 @@ def test_executors_of_a_cluster_get_our_packages(make_stage, run):
     stage.configure(master="local-cluster[2,1,1024]")
     stage.send_random(1, count=100)
     script = Path(__file__).with_name("cluster_run.py")
-    told = json.loads(run(sys.executable, script, stage.settings_path, stage.collection_path))
+    ended = run(sys.executable, script, stage.settings_path, stage.collection_path)
+    told = json.loads(ended.stdout)
     assert len(told["daemons"]) == 2
     assert len(told["files"]) >= 2
     assert all("podium.zip" in file for file in told["files"])
     stage.check_bases()
 
 
-def test_spark_submit_runs_the_same_job(make_stage, run, jars):
-    stage = make_stage(shards=1)
+def test_a_backfill_shows_its_progress_and_what_it_has_done(make_stage, run):
+    stage = make_stage(partitions={"events": 2})
+    stage.send_random(1, count=60)
+    send_events(stage, 30)
+    told = ("--collection", stage.collection_path, "--config", stage.settings_path)
+    where = ("--master", "local[1]", "--to", "0@999,1@0", "--topic", stage.topic("matches"))
+    podium = (sys.executable, "-m", "podium")
+    ended = run(*podium, "spark", "backfill", *told, *where)
+    events = sum(message.partition() == 0 for message in stage.read("events"))
+    assert 0 < events < 30
+    assert ended.stdout == f"matched {events} events\n"
+    assert re.search(rf"backfill: 100 %, {events} of {events} events, [\d,]+/s, 0 s", ended.stderr)
+    assert "Traceback" not in ended.stderr
+    expected = expected_records(stage, last_offsets(stage), lambda event: event.partition() == 0)
+    assert matches_by_event(stage) == expected
+
+
+def test_spark_submit_runs_the_same_jobs(make_stage, run, jars):
+    stage = make_stage(shards=1, partitions={"events": 1})
     stage.send_random(1, count=30)
+    send_events(stage, 10)
     submit = Path(sys.executable).with_name("spark-submit")
     options = ["--master", "local[2]", "--jars", ",".join(map(str, jars))]
-    told = ["--collection", stage.collection_path, "--config", stage.settings_path, "--once"]
-    run(submit, *options, ROOT / "spark_streaming" / "jobs.py", "sopt-bases", *told)
+    job = [submit, *options, ROOT / "spark_streaming" / "jobs.py"]
+    told = ["--collection", stage.collection_path, "--config", stage.settings_path]
+    run(*job, "sopt-bases", *told, "--once")
     stage.check_bases()
+    ended = run(*job, "backfill", *told, "--topic", stage.topic("matches"))
+    assert "backfill: 100 %, 10 of 10 events" in ended.stdout  # where spark-submit puts our stderr
+    assert matches_by_event(stage) == expected_records(stage, last_offsets(stage))
