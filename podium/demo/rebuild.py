@@ -15,7 +15,8 @@ from podium.stack.child import Child
 from podium.stack.supervisor import log_tail
 from podium.terminal import Failure
 
-LOOKS = 200  # at least, while visitors come; a swap takes a few dozen of them
+BUILDING_S = 60.0  # Spark takes that long where much else runs; visitors come all the time
+SWAPPING_LOOKS = 100  # while visitors come; a swap takes a few dozen of them
 TASK = "spark-sopt-bases"
 
 
@@ -27,14 +28,17 @@ class Rebuild:
         """These visitors come meanwhile, half of them from when the bases are announced."""
         half, shards = len(visitors) // 2, self._on.collection.shards
         building, swapping = iter(visitors[:half]), iter(visitors[half:])
-        a_look = max(1, len(visitors) // LOOKS)
+        a_look = max(1, half // SWAPPING_LOOKS)
+        last_before = self._publisher.last_visitor
         before, taken, announced = self.delta_share(), self._taken(), self._announced()
         began = time.monotonic()
         say("Spark reads the ads and builds a SOPT-R-tree an attribute and shard")
         job = self._start_job()
 
         def is_built() -> bool:
-            self._publisher.send_visitors(list(islice(building, a_look)))
+            due = int(half * (time.monotonic() - began) / BUILDING_S)
+            sent = self._publisher.last_visitor - last_before
+            self._publisher.send_visitors(list(islice(building, max(0, due - sent))))
             return self._announced() - announced >= shards or self._has_ended(job)
 
         def is_swapped() -> bool:
