@@ -41,6 +41,8 @@ FILE_PATHS = {
 Count = Annotated[int, Field(ge=1)]
 Milliseconds = Annotated[float, Field(ge=0)]
 Text = Annotated[str, Field(min_length=1)]
+# Kafka refuses `.` and `..`.
+InstanceId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,248}[A-Za-z0-9_-]$")]
 
 
 class Kafka(Section):
@@ -112,8 +114,14 @@ class Matcher(Section):
     # group.min.session.timeout.ms allows it.
     session_timeout_s: Annotated[float, Field(ge=1, le=1800)] = 10.0
     # Static membership: the same worker back within the session time-out keeps its shards at once,
-    # but after a planned stop the others wait for the whole time-out.
-    instance_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")] | None = None
+    # but after a planned stop the others wait for the whole time-out. Of one process only, so not
+    # for a file that several share: two with one id take each other's shards again and again.
+    instance_id: InstanceId | None = None
+
+    @property
+    def heartbeat_s(self) -> float:
+        """By its next heartbeat a member hears of a rebalance, for which all others wait."""
+        return min(self.session_timeout_s / 4, 3.0)
 
 
 class Snapshots(Section):

@@ -2,6 +2,8 @@
 
 import logging
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -11,6 +13,7 @@ from spark_streaming.collection_job import CollectionJob
 from spark_streaming.errors import UsageError
 from spark_streaming.kafka_options import spark_kafka_options
 from spark_streaming.matching import MatchPlan, matched
+from spark_streaming.running import clearer
 from spark_streaming.sopt_bases import BuildPlan
 from topics.tokens import AS_OF
 
@@ -23,6 +26,8 @@ MOST_EVENTS = 100_000  # a piece, after which a run that was stopped goes on
 class BackfillJob(CollectionJob):
     """Matches old events against the subscriptions as they are when the run begins."""
 
+    failure: Exception | None = None  # what fails is raised where it is asked for
+
     def __init__(
         self, spark: SparkSession, settings: Settings, collection: Collection, asked: Asked
     ) -> None:
@@ -33,15 +38,29 @@ class BackfillJob(CollectionJob):
             require_topic(self._client, asked.topic)
         self._asked, self._events = asked, self._name("events")
         self._checkpoint = self._checkpoint_of(f"{BACKFILL}-{asked.run}")
+        self.checkpoint_path = self._checkpoint.path
+        self.after_loss = (
+            f"remove the checkpoint {self.checkpoint_path} and what this run has written, and start"
+            " it again: it matches the events that are left; to keep what is written, name another"
+            " --topic or --parquet instead"
+        )
 
     def run(self, most_events: int = MOST_EVENTS) -> int:
         """Match what is left of the run; how many events that was."""
+        try:
+            return self._run(most_events)
+        except (PySparkException, Py4JJavaError) as error:
+            raise clearer(error, self) from error
+
+    def _run(self, most_events: int) -> int:
         self._checkpoint.claim({**self._identity(BACKFILL), "asked": list(self._asked)})
         topics = (self._events, self.topic)
         run = open_run(self._checkpoint, self._client, topics, self._asked, most_events)
         events = run.events_left
         if not events:
-            log.info("backfill: nothing is left to do; remove %s to do it again", self.path)
+            log.info(
+                "backfill: nothing is left to do; remove %s to do it again", self.checkpoint_path
+            )
             self._drop_states(run.as_of)  # a run that was killed just before its end has left them
             return 0
         plan = self._match_plan(run.as_of)
@@ -51,10 +70,6 @@ class BackfillJob(CollectionJob):
             log.info("backfill: %s", run.done(n))
         self._drop_states(run.as_of)
         return events
-
-    @property
-    def path(self) -> str:
-        return self._checkpoint.path
 
     def _drop_states(self, as_of: Offsets) -> None:
         plan = self._state_plan(as_of)

@@ -32,7 +32,10 @@ class BasesJob(CollectionJob):
         group = f"{settings.prefix}.{collection.name}.feed"
         self._mark = LetterMark(self._client, group, self.topic)
         self._checkpoint = self._checkpoint_of(SOPT_BASES)
-        self.checkpoint_path = self._checkpoint.path
+        self.after_loss = (
+            f"remove the checkpoint {self._checkpoint.path} and start the job again: it builds"
+            " bases from what is left; send again the subscriptions that are missing"
+        )
         self.failure: Exception | None = None
 
     def start(self, once: bool) -> StreamingQuery:

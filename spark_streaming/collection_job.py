@@ -20,7 +20,7 @@ class CollectionJob:
     def __init__(self, spark: SparkSession, settings: Settings, collection: Collection) -> None:
         self._spark, self._settings, self._collection = spark, settings, collection
         self._client = executor_client(kafka_client_config(settings.kafka))
-        self.topic = self._name("subscriptions")
+        self.source = self.topic = self._name("subscriptions")
         self._topic_id = topic_id_of(self._client, self.topic, collection)
         self._store_url = settings.spark.bases or settings.redis.url
         self._store = BaseStore.open(self._store_url.get_secret_value())
@@ -67,6 +67,7 @@ class CollectionJob:
 
         A partition is read by one task, unless more `tasks` than partitions are asked for.
         """
+        self.source = topic  # whose records are missed, should some be gone
         reader = self._kafka(self._spark.read).option("assign", json.dumps({topic: list(ends)}))
         reader = reader.option("startingOffsets", json.dumps({topic: starts}))
         reader = reader.option("minPartitions", str(tasks))

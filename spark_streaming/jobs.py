@@ -76,7 +76,8 @@ def run_sopt_bases(
     spark = open_session(settings.spark, name, jars)
     stopping = stop_on_signals()  # after PySpark, which has an answer to Ctrl-C of its own
     try:
-        spark.streams.addListener(metrics.ProgressMetrics(collection.name, SOPT_BASES))
+        progress = metrics.ProgressMetrics(collection.name, SOPT_BASES, spark.streams)
+        spark.streams.addListener(progress)
         job = BasesJob(spark, settings, collection)
         await_query(job.start(once), job, stopping)
     finally:

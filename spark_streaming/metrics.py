@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Mapping
 
 from prometheus_client import Counter, Gauge, Histogram
 from pyspark.sql.streaming.listener import (
@@ -10,7 +11,9 @@ from pyspark.sql.streaming.listener import (
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
+    StreamingQueryProgress,
 )
+from pyspark.sql.streaming.query import StreamingQueryManager
 
 _SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500)
 
@@ -57,10 +60,10 @@ def note_base(collection: str, shard: int, nbytes: int) -> None:
 
 
 class ProgressMetrics(StreamingQueryListener):
-    """Publishes the progress that Spark reports of one query."""
+    """Publishes the progress that Spark reports of one query, which is among `queries`."""
 
-    def __init__(self, collection: str, job: str) -> None:
-        self._labels = (collection, job)
+    def __init__(self, collection: str, job: str, queries: StreamingQueryManager) -> None:
+        self._labels, self._queries = (collection, job), queries
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         OFFSETS_BEHIND.labels(*self._labels).set(0)
@@ -72,29 +75,38 @@ class ProgressMetrics(StreamingQueryListener):
         if progress.numInputRows:
             BATCH_SECONDS.labels(*self._labels).observe(spent_ms / 1000)
             LAST_BATCH_SECONDS.labels(*self._labels).set(spent_ms / 1000)
-        behind = sum(
-            offsets_behind(source.endOffset, source.latestOffset) for source in progress.sources
-        )
-        OFFSETS_BEHIND.labels(*self._labels).set(behind)
+        self._note_behind(progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Also while records wait for more of them; the event itself does not say how many."""
         ROWS_PER_SECOND.labels(*self._labels).set(0.0)
+        query = self._queries.get(str(event.id))
+        progress = query.lastProgress if query is not None else None
+        if progress is not None:
+            self._note_behind(progress)
+
+    def _note_behind(self, progress: StreamingQueryProgress) -> None:
+        # As JSON: what a query tells of its last progress has offsets in Python's notation.
+        sources = json.loads(progress.json)["sources"]
+        behind = sum(offsets_behind(each["endOffset"], each["latestOffset"]) for each in sources)
+        OFFSETS_BEHIND.labels(*self._labels).set(behind)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         ROWS_PER_SECOND.labels(*self._labels).set(0.0)
 
 
-def offsets_behind(read: str | None, latest: str | None) -> int:
-    """Both are `{"topic": {"0": 12}}` as Spark tells them.
+Offsets = Mapping[str, Mapping[str, int]]  # by topic and partition
 
-    >>> offsets_behind('{"t": {"0": 5, "1": 2}}', '{"t": {"0": 9, "1": 2}}')
+
+def offsets_behind(read: Offsets | None, latest: Offsets | None) -> int:
+    """Both as Spark tells them.
+
+    >>> offsets_behind({"t": {"0": 5, "1": 2}}, {"t": {"0": 9, "1": 2}})
     4
     """
-    if not latest or latest == "null":
-        return 0
-    done = json.loads(read) if read and read != "null" else {}
+    done = read or {}
     return sum(
         max(0, end - done.get(topic, {}).get(partition, 0))
-        for topic, ends in json.loads(latest).items()
+        for topic, ends in (latest or {}).items()
         for partition, end in ends.items()
     )

@@ -8,7 +8,6 @@ import threading
 from typing import Protocol
 
 from prometheus_client import start_http_server
-from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from configs.settings import Http
@@ -24,8 +23,8 @@ _SAYS_WHY = re.compile(r"(Reason|[a-z_]+(\.[a-z_]+)*\.[A-Z]\w*): ")
 
 
 class Job(Protocol):
-    topic: str
-    checkpoint_path: str
+    source: str  # the topic that is being read
+    after_loss: str  # what to do when records are gone from it
     failure: Exception | None
 
 
@@ -65,21 +64,21 @@ def await_query(query: StreamingQuery, job: Job, stopping: threading.Event) -> N
             query.stop()
     error = query.exception()
     if error is not None and not stopping.is_set():
-        raise _clearer(error, job) from error
+        raise clearer(error, job) from error
 
 
-def _clearer(error: StreamingQueryException, job: Job) -> Exception:
+def clearer(error: Exception, job: Job) -> Exception:
+    """What a failure that came through Spark means for the job's operator."""
     failure = job.failure or error
     text = str(failure)
     if any(sign in text for sign in _DATA_LOSS):
         return OffsetsLost(
-            f"{job.topic} no longer has records that the job has not read: {_essence(text)}",
-            f"remove the checkpoint {job.checkpoint_path} and start the job again: it builds bases"
-            " from what is left; send again the subscriptions that are missing",
+            f"{job.source} no longer has records that the job has not read: {_essence(text)}",
+            job.after_loss,
         )
     if isinstance(failure, JobError | ConnectionError):
         return failure
-    return JobError(f"the query stopped: {_essence(text)}", "start the job again")
+    return JobError(f"the job stopped: {_essence(text)}", "start the job again")
 
 
 def _essence(text: str) -> str:

@@ -1,7 +1,8 @@
 """Where bases lie: in Redis, or under a folder of a file system, chosen by the address.
 
     redis://host:6379/0     `podium:base:<name>` is "<chunks> <bytes>", and `podium:base:<name>:<i>`
-                            are the chunks; the first is written last
+                            are the chunks; the first is written last, and until then the others
+                            expire, so that a writer that is killed leaves nothing for good
     file:///data/bases      `<folder>/<name>`, written under another name and then renamed;
                             also hdfs:// and whatever else pyarrow has a file system for
 
@@ -18,12 +19,17 @@ from urllib.parse import urlsplit
 import numpy as np
 from pyarrow import fs
 from redis import Redis, RedisError
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.retry import Retry
 
 CHUNK_BYTES = 4 * 1024 * 1024
 # The client copies what it reads with the GIL held; other threads wait for one piece only.
 PIECE_BYTES = 1024 * 1024
 PREFIX = "podium:base:"
+UNFINISHED_S = 6 * 3600  # far longer than writing a blob takes
+# A job can wait; a batch that fails is done again as a whole.
 TIMEOUT_S = 30.0
+RETRIES = 3
 
 Parts = Sequence[bytes | memoryview]
 
@@ -38,11 +44,11 @@ class StoreFailed(ConnectionError):
 
 class BaseStore(ABC):
     @staticmethod
-    def open(uri: str, timeout_s: float = TIMEOUT_S) -> "BaseStore":
-        """`uri` may hold a password: no message repeats it."""
+    def open(uri: str, timeout_s: float = TIMEOUT_S, retries: int = RETRIES) -> "BaseStore":
+        """`uri` may hold a password: no message repeats it.  The limits are for Redis."""
         scheme = urlsplit(uri).scheme
         if scheme in ("redis", "rediss", "unix"):
-            return RedisStore(uri, timeout_s)
+            return RedisStore(uri, timeout_s, retries)
         try:
             system, folder = fs.FileSystem.from_uri(uri)
         except (ValueError, OSError) as error:
@@ -69,18 +75,27 @@ class BaseStore(ABC):
 
 
 class RedisStore(BaseStore):
-    def __init__(self, uri: str, timeout_s: float) -> None:
+    def __init__(self, uri: str, timeout_s: float, retries: int) -> None:
         self._redis = Redis.from_url(
-            uri, socket_timeout=timeout_s, socket_connect_timeout=timeout_s
+            uri,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            retry=Retry(ExponentialWithJitterBackoff(), retries),
         )
 
     def put(self, name: str, parts: Parts) -> None:
         key, count, size = PREFIX + name, 0, 0
         try:
+            # Chunks of a blob that is there as a whole must stay: they only get the same bytes.
+            expires_s = None if self._redis.exists(key) else UNFINISHED_S
             for count, chunk in enumerate(chunks(parts), start=1):
-                self._redis.set(f"{key}:{count - 1}", chunk)
+                self._redis.set(f"{key}:{count - 1}", chunk, ex=expires_s)
                 size += len(chunk)
-            self._redis.set(key, f"{count} {size}")
+            with self._redis.pipeline(transaction=True) as finish:
+                for i in range(count):
+                    finish.persist(f"{key}:{i}")
+                finish.set(key, f"{count} {size}")
+                finish.execute()
         except RedisError as error:
             raise StoreFailed(f"{name} was not written to Redis: {error}") from error
 

@@ -1,9 +1,11 @@
 """The bases that the Spark job announces for one shard: which is the newest, and what is in it.
 
-Every method may block; the feed calls them from a thread.
+Every method may block; they are all called from one thread.
 """
 
 import logging
+import time
+from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
@@ -17,19 +19,29 @@ from workers.context import Context
 
 log = logging.getLogger(__name__)
 
+# Between two tries to read from a store that does not answer: twice as long each time.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+
 
 class BaseFollower:
     """Follows `bases`, in which a shard has a tree an attribute."""
 
-    def __init__(self, context: Context, shard: int) -> None:
+    def __init__(
+        self, context: Context, shard: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._context, self._shard = context, shard
         self._labels = (context.collection.name, str(shard))
         self._place = TopicPartition(context.names.topic("bases"), shard, OFFSET_BEGINNING)
         self._consumer: Consumer | None = None
         self._newest: Base | None = None  # not taken yet
+        self._now, self._rests_until, self._pause_s = now, 0.0, _FIRST_PAUSE_S
+        self._out_of_reach: Base | None = None  # the one that this was said of
 
     def poll(self, topic_id: str, wanted: range) -> Base | None:
-        """The newest base of this topic, if the offset that it ends at is wanted."""
+        """The newest base of this topic, if the offset that it ends at is wanted.
+
+        None for a while after the store has not answered.
+        """
         if self._consumer is None:
             self._consumer = self._context.consumer("bases")
             self._consumer.assign([self._place])
@@ -42,7 +54,9 @@ class BaseFollower:
             elif message.value() is not None:
                 self._note(message.value(), topic_id)
         base = self._newest
-        return base if base is not None and base.next_offset in wanted else None
+        if base is None or base.next_offset not in wanted or self._now() < self._rests_until:
+            return None
+        return base
 
     def _note(self, value: bytes, topic_id: str) -> None:
         collection = self._context.collection
@@ -63,15 +77,30 @@ class BaseFollower:
         settings = self._context.settings
         uri = settings.spark.bases or settings.redis.url
         try:
-            store = BaseStore.open(uri.get_secret_value())
-            return [_loaded(store, base, tree) for tree in base.trees]
-        except StoreFailed as failed:  # it may be there the next time
-            self._refuse("unreachable", str(failed))
+            store = BaseStore.open(uri.get_secret_value(), settings.redis.timeout_s, retries=0)
+            trees: list[SOPTRTree] | None = [_loaded(store, base, tree) for tree in base.trees]
+        except StoreFailed as failed:
+            self._rest(base, str(failed))
+            return None
         except (NotStored, BlobError, KeyError, ValueError) as error:
-            self._newest = None
+            self._newest = trees = None
             reason = error.reason if isinstance(error, BlobError) else "missing"
             self._refuse(reason, str(error))
-        return None
+        self._reached()
+        return trees
+
+    def _rest(self, base: Base, why: str) -> None:
+        """The store may answer the next time; what is wrong with it is said once a base."""
+        if self._out_of_reach != base:
+            self._refuse("unreachable", f"{why}; trying again")
+        self._out_of_reach = base
+        self._rests_until = self._now() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+    def _reached(self) -> None:
+        if self._out_of_reach is not None:
+            log.info("shard %d: the store of bases answers again", self._shard)
+        self._out_of_reach, self._pause_s = None, _FIRST_PAUSE_S
 
     def taken(self, base: Base) -> None:
         if self._newest == base:

@@ -54,7 +54,7 @@ class Context(NamedTuple):
                 "auto.offset.reset": "earliest",
                 # Partitions of a worker that died wait this long for their next owner.
                 "session.timeout.ms": round(self.settings.matcher.session_timeout_s * 1000),
-                "heartbeat.interval.ms": round(self.settings.matcher.session_timeout_s * 250),
+                "heartbeat.interval.ms": round(self.settings.matcher.heartbeat_s * 1000),
                 # Its default of 1000 costs two thirds of the throughput when there is a backlog.
                 "fetch.queue.backoff.ms": 5,
                 "fetch.wait.max.ms": 100,

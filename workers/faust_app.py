@@ -50,7 +50,7 @@ def create_app(context: Context) -> faust.App:
         consumer_max_fetch_size=_MAX_RECORD_BYTES,
         consumer_group_instance_id=settings.matcher.instance_id,
         broker_session_timeout=settings.matcher.session_timeout_s,
-        broker_heartbeat_interval=settings.matcher.session_timeout_s / 4,
+        broker_heartbeat_interval=settings.matcher.heartbeat_s,
         broker_commit_interval=1.0,
         # A frame in hand may wait for a restore; it is answered by the shard's next owner instead.
         stream_wait_empty=False,

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from workers import metrics
 from workers.bases import BaseFollower
@@ -16,26 +17,28 @@ _MOST_TIME = 0.1
 # Batches of changes that a new index may still miss when it takes over, which changes wait for.
 _MOST_BEHIND = 2
 
+Result = TypeVar("Result")
+
 
 class Renewer:
     def __init__(self, context: Context, shard: Shard, changing: asyncio.Lock) -> None:
         """While `changing` is held nothing changes the shard, but it goes on answering."""
         self._shard, self._changing = shard, changing
         self._follower = BaseFollower(context, shard.number)
-        # A confluent consumer is used by one thread at a time: this one also closes it.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"bases-{shard.number}")
         self._labels = (context.collection.name, str(shard.number))
         self._rests_until = 0.0
+        # Of its own: the loop's threads are shared by all shards, and a store that does not answer
+        # would keep them from what holds `changing`.  One: a confluent consumer is used, and closed,
+        # by one thread at a time.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"renewer-{shard.number}")
 
     async def step(self, topic_id: str) -> None:
         """Take a base that is new, or make one of a worn index, or set a stale one in order."""
-        follower, loop = self._follower, asyncio.get_running_loop()
+        follower = self._follower
         # One that is as new as ours is taken as well: it has cost this machine nothing.
         wanted = range(self._shard.base_offset, self._shard.next_offset + 1)
-        base = await loop.run_in_executor(self._thread, follower.poll, topic_id, wanted)
-        trees = None
-        if base is not None:
-            trees = await loop.run_in_executor(self._thread, follower.load, base)
+        base = await self._in_thread(follower.poll, topic_id, wanted)
+        trees = None if base is None else await self._in_thread(follower.load, base)
         if base is not None and trees is not None:
             since = base.next_offset
             await self._renew(lambda index: index.replace_base(trees, since), since)
@@ -48,22 +51,25 @@ class Renewer:
             await self._renew(lambda index: index.refresh(), self._shard.base_offset)
 
     async def _renew(self, rebuild: Callable[[ShardIndex], None], base_offset: int) -> None:
-        loop, began = asyncio.get_running_loop(), time.monotonic()
+        began = time.monotonic()
         async with self._changing:
-            renewal = await loop.run_in_executor(None, self._shard.begin_renewal)
-        await loop.run_in_executor(None, rebuild, renewal.index)
+            renewal = await self._in_thread(self._shard.begin_renewal)
+        await self._in_thread(rebuild, renewal.index)
         while renewal.behind > _MOST_BEHIND:
-            await loop.run_in_executor(None, renewal.catch_up)
+            await self._in_thread(renewal.catch_up)
         async with self._changing:
-            await loop.run_in_executor(None, renewal.catch_up)
+            await self._in_thread(renewal.catch_up)
             retired = [self._shard.end_renewal(base_offset)]
-        await loop.run_in_executor(None, retired.clear)
+        await self._in_thread(retired.clear)
         now = time.monotonic()
         self._rests_until = now + (now - began) / _MOST_TIME
         metrics.RENEWALS.labels(*self._labels).inc()
         metrics.DELTA_SHARE.labels(*self._labels).set(self._shard.delta_share)
 
+    async def _in_thread(self, act: Callable[..., Result], *given: Any) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, act, *given)
+
     def close(self) -> None:
-        """Does not wait: the thread may be in the middle of loading a base."""
+        """Returns at once; the thread ends with what it is doing."""
         self._thread.submit(self._follower.close)
         self._thread.shutdown(wait=False)

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def demo(
     ads: Annotated[int, typer.Option(min=100, help="Subscriptions to register.")] = 200_000,
     visitors: Annotated[int, typer.Option(min=100, help="Events to publish.")] = 50_000,
-    check: Annotated[int, typer.Option(min=1, help="Answers to recompute.")] = 500,
+    check: Annotated[int, typer.Option(min=3, help="Answers to recompute.")] = 500,
     rate: Annotated[
         int, typer.Option(min=1, help="Visitors a second while latency is measured.")
     ] = 2500,
@@ -44,8 +44,11 @@ def demo(
     Then a sample of the answers is recomputed by a full scan of the ads as of
     the moment that each answer names (podium-as-of), and everything is stopped.
 
-    Exits 1 unless all of them agree and every visitor with a match has exactly
-    one match record.
+    Meanwhile Spark builds a base that is swapped in, and a matcher is killed.
+
+    Exits 1 unless all of them agree, those around the swap and the kill among
+    them, every visitor with a match has a match record, the delta share fell
+    and the matcher came back from its snapshots.
     """
     _forget_settings()
     signal.signal(signal.SIGTERM, _terminate)

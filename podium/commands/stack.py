@@ -27,8 +27,12 @@ FolderOption = Annotated[
         help="Where the stack keeps its data, logs and addresses. [PODIUM_FOLDER]",
     ),
 ]
-# The stack brings its own Kafka and Redis: settings of others must not reach its workers.
-FOREIGN_VARIABLES = ("PODIUM_KAFKA__", "PODIUM_REDIS__")
+# Settings that must not reach the workers of a stack, by the start of their names, and why.
+FOREIGN_VARIABLES = {
+    "PODIUM_KAFKA__": "the stack has its own Kafka",
+    "PODIUM_REDIS__": "the stack has its own Redis",
+    "PODIUM_MATCHER__INSTANCE_ID": "an id is for one matcher alone",
+}
 WATCH_S = 0.2
 
 
@@ -153,9 +157,10 @@ def _declared(names: list[str]) -> "dict[str, Collection]":
 
 
 def _drop_foreign_settings() -> None:
-    for name in [name for name in os.environ if name.upper().startswith(FOREIGN_VARIABLES)]:
-        note(f"{name} is ignored: the stack has its own Kafka and Redis")
-        del os.environ[name]
+    for start, why in FOREIGN_VARIABLES.items():
+        for name in [name for name in os.environ if name.upper().startswith(start)]:
+            note(f"{name} is ignored: {why}")
+            del os.environ[name]
 
 
 def _show_started(folder: "StackFolder", record: "Record | None", as_json: bool) -> None:

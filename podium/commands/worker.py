@@ -25,11 +25,18 @@ def worker(
     http_port: Annotated[
         int | None, typer.Option(help="of /livez, /readyz and /metrics; 0: any free one")
     ] = None,
+    instance_id: Annotated[
+        str | None,
+        typer.Option(help="of this matcher alone; back soon after a crash, it keeps its shards"),
+    ] = None,
 ) -> None:
     """Run one worker of the fleet until it is told to stop."""
+    if instance_id is not None and role != Role.matcher:
+        raise typer.BadParameter(f"--instance-id is for a matcher, got a {role}")
     from configs.collection import load_collection
     from configs.settings import load_settings
     from workers.main import run_worker
 
-    settings = load_settings(config, {"kafka.brokers": brokers, "http.port": http_port})
+    flags = {"kafka.brokers": brokers, "http.port": http_port, "matcher.instance_id": instance_id}
+    settings = load_settings(config, flags)
     raise typer.Exit(run_worker(role, settings, load_collection(collection, settings.collections)))

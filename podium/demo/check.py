@@ -14,6 +14,9 @@ from podium.demo.scan import FOREVER, Hit, Ledger, hits, matching, top_k
 
 Place = tuple[int, int]  # partition and offset in the events topic
 State = dict[int, int]  # the last offset that each shard had applied
+Stretch = tuple[int, int]  # the first and the last number of visitors in a row
+
+_SHARE = 5  # of the sample, a fifth from each stretch where answers may most easily go wrong
 
 
 class Event(NamedTuple):
@@ -64,6 +67,20 @@ def spread_sample(count: int, wanted: int, seed: int) -> list[int]:
     wanted = min(wanted, count)
     edges = np.linspace(0, count, wanted + 1).astype(np.int64)
     return np.random.default_rng(seed).integers(edges[:-1], edges[1:]).tolist()
+
+
+def telling_sample(
+    visitors: np.ndarray, stretches: Iterable[Stretch], wanted: int, seed: int
+) -> list[int]:
+    """`wanted` of the indices of `visitors`, whose numbers ascend: some of every stretch."""
+    chosen = np.empty(0, np.int64)
+    for first, last in stretches:
+        within = np.flatnonzero((visitors >= first) & (visitors <= last))
+        some = spread_sample(len(within), max(1, wanted // _SHARE), seed)
+        chosen = np.union1d(chosen, within[some])
+    others = np.setdiff1d(np.arange(len(visitors)), chosen)
+    some = spread_sample(len(others), max(0, wanted - len(chosen)), seed)
+    return np.union1d(chosen, others[some]).tolist()
 
 
 def compare(

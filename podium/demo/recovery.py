@@ -37,7 +37,10 @@ class Recovery:
         self._wait("writing snapshots", complete)
 
     def kill(self, visitors: Sequence[Record]) -> Killed:
-        """These visitors come meanwhile; they wait in Kafka until its shards are held again."""
+        """These visitors come meanwhile; they wait in Kafka until its shards are held again.
+
+        A quarter of them is on its way when the matcher dies.
+        """
         victim, waiting = self.victim, iter(visitors)
         matchers = self._on.workers("matcher")
         others = [matcher for matcher in matchers if matcher.name != victim.name]
@@ -48,6 +51,9 @@ class Recovery:
             held = sum(map(_shards, matchers)) >= self._on.collection.shards
             return held and all(is_ready(matcher.port or 0) for matcher in matchers)
 
+        first = self._publisher.last_visitor + 1
+        self._publisher.send_visitors(list(islice(waiting, len(visitors) // 4)))
+        self._publisher.flush()
         began = time.monotonic()
         with self._on.killed(victim.name):
             self._wait(f"the return of {victim.name}", is_back)
@@ -57,7 +63,8 @@ class Recovery:
         # Taken over by the victim itself, back again, or by others.
         shards = _restores(matchers) - before
         from_snapshots = _restores(matchers, start="snapshot") - from_before
-        return Killed(victim.name, back_s, shards, from_snapshots, len(visitors))
+        around = (first, self._publisher.last_visitor)
+        return Killed(victim.name, back_s, shards, from_snapshots, len(visitors), around)
 
 
 def _shards(matcher: ProcessRecord) -> int:

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from podium.demo.check import Agreement, Delivery, Disagreement, Place
+from podium.demo.check import Agreement, Delivery, Disagreement, Place, Stretch
 from podium.demo.readable import Ends, ad_text, bid_text, visitor_text
 from podium.demo.scan import Hit
 from podium.demo.table import milliseconds
@@ -56,6 +56,7 @@ class Rebuilt:
     delta_before: float  # the share of the index that is outside its base
     delta_after: float
     visitors: int  # who came meanwhile
+    around: Stretch  # of them, those who came around the swap
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Killed:
     shards: int  # that were taken over
     from_snapshots: int  # of them, without a replay from the beginning
     visitors: int  # who came meanwhile
+    around: Stretch  # the same
 
 
 @dataclass(frozen=True)
@@ -85,14 +87,17 @@ class Report:
     burst: Burst
     delivery: Delivery
     agreement: Agreement
+    checked_around: dict[str, int]  # of the checked answers, those around the kill and the swap
     examples: list[Example]
     seconds: dict[str, float]  # by step
 
     @property
     def fine(self) -> bool:
         agreement = self.agreement
-        right = 0 < agreement.checked == agreement.agreed
-        return self.delivery.fine and right and self.killed.from_snapshots == self.killed.shards
+        right = 0 < agreement.checked == agreement.agreed and all(self.checked_around.values())
+        swapped = self.rebuilt.delta_after < self.rebuilt.delta_before
+        back = self.killed.from_snapshots == self.killed.shards
+        return self.delivery.fine and right and swapped and back
 
     def as_json(self) -> dict[str, Any]:
         delivery, agreement = self.delivery, self.agreement
@@ -111,6 +116,7 @@ class Report:
             "unknown": [self._place(place) for place in delivery.unknown],
             "missing": [self._place(place) for place in delivery.missing],
             "checked": agreement.checked,
+            "checked_around": self.checked_around,
             "agreed": agreement.agreed,
             "states": agreement.states,
             "first_disagreement": agreement.first and self._disagreement_json(agreement.first),
@@ -135,11 +141,14 @@ class Report:
         """The verdict on the answers comes last; only a wrong answer is shown after it."""
         agreement = self.agreement
         lines = [*self._example_lines(), *self._measured_lines(), "", *self._delivery_lines()]
-        lines.append(
-            f"{agreement.agreed} of {agreement.checked} answers agree with a full scan"
-            if agreement.checked
-            else "no answer came, so none could be checked"
-        )
+        if agreement.checked:
+            among = ", ".join(f"{n} around the {what}" for what, n in self.checked_around.items())
+            lines.append(f"checked: {agreement.checked} answers, among them {among}")
+            lines.append(
+                f"{agreement.agreed} of {agreement.checked} answers agree with a full scan"
+            )
+        else:
+            lines.append("no answer came, so none could be checked")
         return [*lines, *(self._disagreement_lines(agreement.first) if agreement.first else [])]
 
     def _example_lines(self) -> list[str]:

@@ -85,6 +85,7 @@ class Story:
             self._on,
             self._watcher.records,
             before,
+            {"kill": killed.around, "swap": rebuilt.around},
             self._options.check,
             self._options.seed,
             lambda text: self._board.say("check", text),

@@ -1,8 +1,10 @@
 """Reads the topics back with a plain consumer and judges the answers by them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from podium.demo.check import (
     Agreement,
@@ -11,9 +13,10 @@ from podium.demo.check import (
     Event,
     Place,
     State,
+    Stretch,
     check_delivery,
     compare,
-    spread_sample,
+    telling_sample,
 )
 from podium.demo.data import visitor_number
 from podium.demo.report import Ad, Example
@@ -31,6 +34,7 @@ FEWEST_ADS = 3  # of an example
 class Verdict(NamedTuple):
     delivery: Delivery
     agreement: Agreement
+    checked_around: dict[str, int]
     examples: list[Example]
 
 
@@ -38,11 +42,15 @@ def judge(
     scene: Scene,
     delivered: Sequence[Delivered],
     before: State,
+    around: Mapping[str, Stretch],
     wanted: int,
     seed: int,
     say: Callable[[str], None],
 ) -> Verdict:
-    """`before` is what the shards had applied when the first visitor was published."""
+    """`before` is what the shards had applied when the first visitor was published.
+
+    `around` says which visitors came when something happened: some of them are checked.
+    """
     k = scene.collection.k
     say("reading the topics back")
     ledger = read_subscriptions(scene)
@@ -51,10 +59,15 @@ def judge(
     say("has everybody with a match got one record?")
     delivery = check_delivery(ledger, events, answers, before)
     known = [answer for answer in answers if answer.place in events]
-    sample = [known[i] for i in spread_sample(len(known), wanted, seed)]
-    say(f"recomputing {len(sample):,} answers by a full scan")
-    agreement = compare(ledger, events, sample, k)
-    return Verdict(delivery, agreement, pick_examples(ledger, events, known, k))
+    visitors = np.array([visitor_number(answer.key) for answer in known])
+    chosen = telling_sample(visitors, around.values(), wanted, seed)
+    say(f"recomputing {len(chosen):,} answers by a full scan")
+    agreement = compare(ledger, events, [known[i] for i in chosen], k)
+    checked_around = {
+        what: int(np.sum((visitors[chosen] >= first) & (visitors[chosen] <= last)))
+        for what, (first, last) in around.items()
+    }
+    return Verdict(delivery, agreement, checked_around, pick_examples(ledger, events, known, k))
 
 
 def read_subscriptions(scene: Scene) -> Ledger:

@@ -299,3 +299,8 @@ def test_a_group_as_one_variable_must_be_json(monkeypatch):
     assert load_settings().kafka.brokers == "json:1"
     monkeypatch.setenv("PODIUM_KAFKA", "json:1")
     assert "expected JSON" in problems(load_settings)["environment"]
+
+
+@pytest.mark.parametrize(("session_s", "heartbeat_s"), [(6, 1.5), (10, 2.5), (90, 3.0)])
+def test_a_long_session_does_not_make_heartbeats_rare(session_s, heartbeat_s):
+    assert Settings(matcher={"session_timeout_s": session_s}).matcher.heartbeat_s == heartbeat_s

@@ -65,16 +65,19 @@ def test_a_small_demo_agrees_with_a_full_scan_and_leaves_nothing(stack_folder: P
     assert ended.stdout.count("\n") == 1
     assert report["ok"] is True
     assert report["checked"] == report["agreed"] == 100
+    assert report["checked_around"]["kill"] >= 20
+    assert report["checked_around"]["swap"] >= 20
     assert report["states"] > 1
     assert report["visitors"] == 1000
     assert 900 < report["with_a_match"] <= 1000
     assert report["unknown"] == report["missing"] == []
     rebuilt = report["rebuilt"]
     assert rebuilt["shards"] == 2
-    assert rebuilt["delta_after"] <= rebuilt["delta_before"]
+    assert rebuilt["delta_after"] < rebuilt["delta_before"]
+    assert rebuilt["around"][1] - rebuilt["around"][0] + 1 == 50
     killed = report["killed"]
     assert killed["from_snapshots"] == killed["shards"] > 0
-    assert killed["visitors"] == 100
+    assert killed["visitors"] == killed["around"][1] - killed["around"][0] + 1 == 100
     assert report["streamed"]["new_ads"] > 0
     assert report["streamed"]["latency"]["p99_ms"] >= report["streamed"]["latency"]["p50_ms"] > 0
     assert len(report["examples"]) == 5

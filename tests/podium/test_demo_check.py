@@ -3,9 +3,17 @@
 import json
 import random
 
+import numpy as np
 import pytest
 
-from podium.demo.check import Answer, Event, check_delivery, compare, spread_sample
+from podium.demo.check import (
+    Answer,
+    Event,
+    check_delivery,
+    compare,
+    spread_sample,
+    telling_sample,
+)
 from podium.demo.scan import read_log
 from tests.oracle import Collection
 
@@ -132,3 +140,20 @@ def test_a_sample_is_spread_over_the_whole_run():
 @pytest.mark.parametrize(("count", "wanted"), [(7, 7), (7, 500), (0, 5)])
 def test_a_sample_of_more_than_there_is_takes_everything(count, wanted):
     assert spread_sample(count, wanted, seed=1) == list(range(count))
+
+
+@pytest.mark.parametrize("wanted", [3, 100, 10_000])
+def test_a_sample_has_answers_of_every_stretch_that_tells(wanted):
+    visitors = np.delete(np.arange(1, 5001), slice(2, None, 7))  # some have no answer
+    stretches = [(1001, 1050), (4000, 4499)]
+    sample = telling_sample(visitors, stretches, wanted, seed=1)
+    assert sample == sorted(set(sample))
+    assert len(sample) == min(wanted, len(visitors))
+    for first, last in stretches:
+        found = sum(first <= number <= last for number in visitors[sample])
+        there = np.sum((visitors >= first) & (visitors <= last))
+        assert found >= max(1, min(there, wanted // 5))
+
+
+def test_a_stretch_without_answers_takes_none_of_the_sample():
+    assert len(telling_sample(np.arange(1, 101), [(200, 300)], 20, seed=1)) == 20

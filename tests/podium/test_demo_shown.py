@@ -119,11 +119,12 @@ REPORT = Report(
     topic="podium.ads.events",
     registered=Registered(150_000, 48_000.0),
     streamed=Streamed(40, 24_960, 2499.0, 2500, False, 50_000, 5000, 5000, Percentiles(14.0, 40.0)),
-    rebuilt=Rebuilt(2, 18.0, 1.5, 0.25, 0.0, 5000),
-    killed=Killed("ads-matcher", 5.25, 2, 2, 5000),
+    rebuilt=Rebuilt(2, 18.0, 1.5, 0.25, 0.0, 5000, (27_501, 30_000)),
+    killed=Killed("ads-matcher", 5.25, 2, 2, 5000, (30_001, 35_000)),
     burst=Burst(15_000, 31_000.0),
     delivery=Delivery(50_000, 49_812, [], [], []),
     agreement=Agreement(500, 500, 480, None),
+    checked_around={"kill": 120, "swap": 110},
     examples=[
         Example("visitor-1042", {"age": 31}, [Ad("ad-104233", 9.87, {"age": (25.0, 40.0)})]),
     ],
@@ -136,7 +137,8 @@ def test_the_report_ends_with_the_verdict():
     assert REPORT.fine
     assert lines[0] == "visitor-1042  age 31, credit score unknown, unknown visits"
     assert lines[1] == "  1. ad-104233  bid 9.87  age 25–40"  # noqa: RUF001
-    assert lines[-2] == "50,000 visitors, 49,812 with at least one match"
+    assert lines[-3] == "50,000 visitors, 49,812 with at least one match"
+    assert lines[-2] == "checked: 500 answers, among them 120 around the kill, 110 around the swap"
     assert lines[-1] == "500 of 500 answers agree with a full scan"
 
 
@@ -165,7 +167,7 @@ def test_a_wrong_answer_is_shown_and_is_not_fine():
 def test_a_repeat_after_the_kill_is_shown_and_is_fine():
     report = replace(REPORT, delivery=REPORT.delivery._replace(repeated=[(3, 1042)]))
     assert report.fine
-    assert "as after a crash: podium.ads.events[3]@1042" in report.lines()[-2]
+    assert "as after a crash: podium.ads.events[3]@1042" in report.lines()[-3]
 
 
 def test_a_shard_that_was_replayed_from_the_beginning_is_not_fine():
@@ -174,11 +176,22 @@ def test_a_shard_that_was_replayed_from_the_beginning_is_not_fine():
     assert "1 of 2 shards from snapshots" in "\n".join(report.lines())
 
 
+def test_a_delta_share_that_did_not_fall_is_not_fine():
+    assert not replace(REPORT, rebuilt=replace(REPORT.rebuilt, delta_after=0.25)).fine
+
+
+@pytest.mark.parametrize("what", ["kill", "swap"])
+def test_without_a_checked_answer_around_the_kill_and_the_swap_it_is_not_fine(what):
+    report = replace(REPORT, checked_around=REPORT.checked_around | {what: 0})
+    assert not report.fine
+    assert f"0 around the {what}" in report.lines()[-2]
+
+
 @pytest.mark.parametrize("kind", ["unknown", "missing"])
 def test_a_mistake_of_delivery_is_shown_and_is_not_fine(kind):
     report = replace(REPORT, delivery=REPORT.delivery._replace(**{kind: [(3, 1042)]}))
     assert not report.fine
-    assert "podium.ads.events[3]@1042" in report.lines()[-2]
+    assert "podium.ads.events[3]@1042" in report.lines()[-3]
     assert report.as_json()[kind] == ["podium.ads.events[3]@1042"]
 
 

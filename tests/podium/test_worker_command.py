@@ -107,6 +107,21 @@ def test_all_problems_of_a_collection_file_are_told_at_once(folder: Path):
             id="bad-flag",
         ),
         pytest.param(
+            ["matcher", "--collection", "./shop.yaml", "--instance-id", ""],
+            ["command line", "matcher.instance_id: got '', expected"],
+            id="empty-instance-id",
+        ),
+        pytest.param(
+            ["matcher", "--collection", "./shop.yaml", "--instance-id", "rack 7/a"],
+            ["command line", "matcher.instance_id: got 'rack 7/a', expected", "A-Za-z0-9._-"],
+            id="odd-instance-id",
+        ),
+        pytest.param(
+            ["merger", "--collection", "./shop.yaml", "--instance-id", "a"],
+            ["--instance-id is for a matcher, got a merger"],
+            id="instance-id-of-a-merger",
+        ),
+        pytest.param(
             ["router", "--collection", "./shop.yaml", "--http-port", "70000"],
             ["command line", "http.port", "65535"],
             id="bad-port",

@@ -2,14 +2,17 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
-from spark_streaming.errors import ForeignCheckpoint, JobError, UsageError
+from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost, UsageError
 from tests import oracle
 from tests.spark_streaming.stage import random_event
 
@@ -56,6 +59,16 @@ def last_offsets(stage):
     return [partition[-1][0] if partition else -1 for partition in stage.records()]
 
 
+def matches_by_event(stage):
+    """What was written to a topic; what is there twice has to be there twice the same."""
+    found = {}
+    for message in stage.read("matches"):
+        document = json.loads(message.value())
+        answer = (message.key(), document["matches"])
+        assert found.setdefault(document["event"], answer) == answer
+    return found
+
+
 @pytest.mark.parametrize("declared", KINDS)
 def test_matches_are_those_of_the_fleet(spark, make_stage, declared):
     empty = declared["kind"] == "relaxed"
@@ -92,7 +105,7 @@ def test_a_run_goes_on_where_it_stopped_with_the_subscriptions_it_began_with(spa
     job = BackfillJob(spark, stage.settings, stage.collection, asked)
     job.run(most_events=10)
     assert rows(asked.parquet) == expected
-    (Path(job.path) / "done" / "1").unlink()
+    (Path(job.checkpoint_path) / "done" / "1").unlink()
     # Half a piece, as a killed writer leaves it, and subscriptions that came later.
     piece = stage.folder / "out" / "piece=000001"
     (piece / "_SUCCESS").unlink()
@@ -159,3 +172,47 @@ def test_a_run_of_other_attributes_is_not_gone_on_with(spark, make_stage):
     changed = stage.collection.model_copy(update={"attributes": ("height",)})
     with pytest.raises(ForeignCheckpoint, match="attributes: got"):
         BackfillJob(spark, stage.settings, changed, asked).run()
+
+
+def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, make_stage):
+    stage = make_stage(shards=1, partitions={"events": 1})
+    stage.send_random(1, count=20)
+    send_events(stage, 30)
+    expected = expected_records(stage, last_offsets(stage))
+    asked = Asked(None, None, None, str(stage.folder / "out"))
+    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    job.run(most_events=10)
+    for n in (1, 2):  # as if it had been stopped after its first piece
+        (Path(job.checkpoint_path) / "done" / str(n)).unlink()
+    remove_events(stage, before=15)
+    again = BackfillJob(spark, stage.settings, stage.collection, asked)
+    with pytest.raises(OffsetsLost, match="no longer has records") as caught:
+        again.run()
+    assert str(caught.value).startswith(stage.topic("events"))
+    assert "\n" not in str(caught.value)
+    assert f"remove the checkpoint {job.checkpoint_path}" in caught.value.remedy
+    # What it says works: the events that are left are matched.
+    shutil.rmtree(job.checkpoint_path)
+    shutil.rmtree(asked.parquet)
+    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == 15
+    left = {f"{stage.topic('events')}[0]@{offset}" for offset in range(15, 30)}
+    assert rows(asked.parquet) == {place: hits for place, hits in expected.items() if place in left}
+
+
+def remove_events(stage, before):
+    admin = AdminClient({"bootstrap.servers": stage.brokers})
+    place = TopicPartition(stage.topic("events"), 0, before)
+    for answer in admin.delete_records([place]).values():
+        answer.result()
+
+
+def test_a_store_that_does_not_answer_is_named_in_one_line(spark, make_stage):
+    stage = make_stage(shards=1, partitions={"events": 1})
+    stage.send_random(1, count=5)
+    send_events(stage, 5)
+    stage.configure(bases="redis://:hunter2@127.0.0.1:1/0")
+    asked = Asked(None, None, None, str(stage.folder / "out"))
+    with pytest.raises((JobError, ConnectionError), match=r"127\.0\.0\.1:1") as caught:
+        BackfillJob(spark, stage.settings, stage.collection, asked).run()
+    assert "\n" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)

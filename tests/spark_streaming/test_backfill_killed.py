@@ -1,6 +1,5 @@
 """A backfill killed in the middle and started again: nothing is lost, nothing is different."""
 
-import json
 import os
 import signal
 import subprocess
@@ -22,7 +21,12 @@ from confluent_kafka.admin import (
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
 from tests.spark_streaming.stage import QUICK_JAVA
-from tests.spark_streaming.test_backfill import expected_records, last_offsets, send_events
+from tests.spark_streaming.test_backfill import (
+    expected_records,
+    last_offsets,
+    matches_by_event,
+    send_events,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE_S = 150
@@ -40,7 +44,7 @@ def test_a_backfill_killed_in_the_middle_goes_on_to_the_same_results(
     expected = expected_records(stage, last_offsets(stage))
     topic, folder = stage.topic("matches"), str(stage.folder / "out")
     asked = Asked(None, None, *((topic, None) if to == "topic" else (None, folder)))
-    done = Path(BackfillJob(spark, stage.settings, stage.collection, asked).path, "done")
+    done = Path(BackfillJob(spark, stage.settings, stage.collection, asked).checkpoint_path, "done")
     _kill_when(lambda: done.exists() and len(_finished(done)) >= 3, stage, asked, tmp_path)
     assert 3 <= len(_finished(done)) < EVENTS // PIECE
     # Meanwhile subscriptions change, and Kafka forgets the records that the run began with.
@@ -48,7 +52,7 @@ def test_a_backfill_killed_in_the_middle_goes_on_to_the_same_results(
     _forget_subscriptions(stage)
     again = BackfillJob(spark, stage.settings, stage.collection, asked)
     assert 0 < again.run(999) <= EVENTS - 3 * PIECE
-    found = _from_topic(stage) if to == "topic" else _from_parquet(folder)
+    found = matches_by_event(stage) if to == "topic" else _from_parquet(folder)
     assert found == expected
     assert not [name for name in stage.blobs() if name.endswith("state")]
 
@@ -100,16 +104,6 @@ def _forget_subscriptions(stage):
     places = [TopicPartition(topic, shard, last + 1) for shard, last in enumerate(ends)]
     for answer in admin.delete_records(places).values():
         answer.result()
-
-
-def _from_topic(stage):
-    """By event; what is there twice has to be there twice the same."""
-    found = {}
-    for message in stage.read("matches"):
-        document = json.loads(message.value())
-        answer = (message.key(), document["matches"])
-        assert found.setdefault(document["event"], answer) == answer
-    return found
 
 
 def _from_parquet(folder):

@@ -18,6 +18,7 @@ from prometheus_client import REGISTRY
 
 from spark_streaming.bases_job import BasesJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost
+from spark_streaming.metrics import ProgressMetrics
 
 KINDS = [
     pytest.param({"kind": "ranked"}, id="ranked"),
@@ -258,23 +259,25 @@ def test_a_store_that_does_not_answer_is_named_without_its_password(spark, make_
     assert not stage.read("bases")
 
 
-def test_few_changes_wait_for_more(spark, make_stage):
+def test_few_changes_wait_for_more_and_are_counted_meanwhile(spark, make_stage):
     stage = make_stage(shards=1)
     stage.configure(trigger_s=0.2, least_changes=50, longest_wait_s=600)
     spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "200ms")
     stage.send_random(1, count=10)
+    listener = ProgressMetrics(stage.name, "sopt-bases", spark.streams)
+    spark.streams.addListener(listener)
     job = BasesJob(spark, stage.settings, stage.collection)
     query = job.start(once=False)
     try:
         _wait_for_base(stage, 10)
         stage.send_random(2, count=10)
-        idle = query.recentProgress[-1]["timestamp"]
-        while query.recentProgress[-1]["timestamp"] == idle:
-            query.awaitTermination(0.2)
+        _wait_until_behind(stage, 10)
         stage.send_random(3, count=60)
         _wait_for_base(stage, 80)
+        _wait_until_behind(stage, 0)
     finally:
         query.stop()
+        spark.streams.removeListener(listener)
     stage.check_bases()
     assert [base.next_offset for base in stage.announced()[0]] == [10, 80]
 
@@ -284,3 +287,11 @@ def _wait_for_base(stage, next_offset):
     while not (bases := stage.announced().get(0)) or bases[-1].next_offset < next_offset:
         assert time.monotonic() < deadline, f"got {bases} without offset {next_offset}"
         time.sleep(0.1)
+
+
+def _wait_until_behind(stage, records):
+    deadline = time.monotonic() + 30
+    labels = {"collection": stage.name, "job": "sopt-bases"}
+    while (got := REGISTRY.get_sample_value("podium_spark_offsets_behind", labels)) != records:
+        assert time.monotonic() < deadline, f"got {got} behind, expected {records}"
+        time.sleep(0.05)

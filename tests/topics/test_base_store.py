@@ -1,7 +1,14 @@
 import pytest
 import redis
 
-from topics.base_store import CHUNK_BYTES, BaseStore, NotStored, StoreFailed, chunks
+from topics.base_store import (
+    CHUNK_BYTES,
+    UNFINISHED_S,
+    BaseStore,
+    NotStored,
+    StoreFailed,
+    chunks,
+)
 
 NAME = "podium.ads.subscriptions/id/3/00000000000000000042/tree-0"
 
@@ -67,6 +74,29 @@ def test_a_blob_that_lacks_a_chunk_is_not_stored(redis_url, name):
     client.delete(f"podium:base:{name}:0")
     with pytest.raises(NotStored, match=f"Redis has 5 of its {CHUNK_BYTES + 5} bytes"):
         BaseStore.open(redis_url).get(name)
+
+
+def test_what_a_killed_writer_left_in_redis_expires(redis_url, name):
+    client, store = redis.Redis.from_url(redis_url), BaseStore.open(redis_url)
+    blob = [b"x" * CHUNK_BYTES, b"y" * CHUNK_BYTES]
+
+    def expiries():
+        return [client.ttl(key) for key in client.scan_iter(f"podium:base:{name}*")]
+
+    def put_half():
+        with pytest.raises(TypeError):  # as sudden as a kill: nothing is done after it
+            store.put(name, [blob[0], None])
+
+    put_half()
+    (expiry,) = expiries()
+    assert 0 < expiry <= UNFINISHED_S
+    assert not store.has(name)
+    store.put(name, blob)
+    assert expiries() == [-1] * 3
+    put_half()  # the same once more: what is whole must stay so
+    assert expiries() == [-1] * 3
+    assert store.get(name) == b"".join(blob)
+    store.drop(name)
 
 
 def test_a_folder_goes_with_its_last_blob_and_what_a_killed_writer_left(tmp_path):

@@ -65,6 +65,7 @@ class Fleet(Traffic):
         self._supervisor, self._logs = supervisor, folder / "logs"
         self.ports: dict[str, int] = {}
         self.entry, self.variables = "podium", dict[str, str]()  # what a worker is started with
+        self.flags: dict[str, list[str]] = {}  # by worker
         client = kafka_client_config(self._settings.kafka)
         super().__init__(load_collection(self.collection_path), client)
 
@@ -80,7 +81,7 @@ class Fleet(Traffic):
             variables = {"PYTHONPATH": str(ROOT), **self.variables}
             given = [f"{variable}={value}" for variable, value in variables.items()]
             there = ["env", "-C", str(self.working_folder), *given]
-            argv = [*there, *command, "--http-port", str(port)]
+            argv = [*there, *command, "--http-port", str(port), *self.flags.get(name, ())]
             self._supervisor.spawn(
                 Supervised(self._full(name), "worker", argv, self._log_path(name), port=port)
             )

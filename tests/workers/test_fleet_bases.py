@@ -1,7 +1,7 @@
 """Bases that are built elsewhere and swapped in while the fleet answers."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -12,7 +12,8 @@ from tests.workers.job import Job
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
-from topics.bases import VERSION, Base
+from topics import array_blob
+from topics.bases import TREE_MAGIC, VERSION, Base, StoredBlob
 
 SHARDS = (0, 1)
 
@@ -103,6 +104,21 @@ def of_another_topic(job: Job, base: Base) -> Base:
     return msgspec.structs.replace(base, topic_id="another")
 
 
+def with_a_blob_of_version(version: int) -> Callable[[Job, Base], Base]:
+    """The announcement is right, and so is every checksum."""
+
+    def hurt(job: Job, base: Base) -> Base:
+        first, *others = base.trees
+        head, arrays = array_blob.decode(TREE_MAGIC, VERSION, job.store.get(first.name))
+        parts = array_blob.encode(TREE_MAGIC, version, head, arrays)
+        job.store.put(first.name, parts)
+        blob = StoredBlob.of(first.name, parts)
+        first = msgspec.structs.replace(first, size=blob.size, crc32=blob.crc32)
+        return msgspec.structs.replace(base, trees=[first, *others])
+
+    return hurt
+
+
 @pytest.mark.parametrize(
     ("hurt", "result"),
     [
@@ -110,8 +126,10 @@ def of_another_topic(job: Job, base: Base) -> Base:
         (lose, "missing"),
         (of_another_version, "foreign"),
         (of_another_topic, "foreign"),
+        (with_a_blob_of_version(VERSION + 1), "newer"),
+        (with_a_blob_of_version(VERSION - 1), "foreign"),
     ],
-    ids=["corrupt", "lost", "newer", "foreign"],
+    ids=["corrupt", "lost", "newer", "foreign", "newer-blob", "older-blob"],
 )
 def test_a_base_that_is_not_right_is_refused_and_the_worker_goes_on(fleet, job, hurt, result):
     refused, taken = ended(fleet, result), ended(fleet, "taken")
