@@ -11,16 +11,18 @@ from benchmarks.measure import Timing
 from benchmarks.workloads.random_boxes import RandomBoxes, commands
 from indexes.covering import Commands, KDCover, NaiveCover, RelationGraph, ZOrderCover
 
-__all__ = ["INDEXES", "KD", "QUICK", "SCAN", "Z_ORDER", "Lab", "Run", "Sizes", "head", "timed"]
+__all__ = [
+    "INDEXES", "KD", "PLAIN", "QUICK", "SCAN", "Z_ORDER", "Lab", "Run", "Sizes", "head", "timed",
+]  # fmt: skip
 
-SCAN, Z_ORDER, KD = "scan", "Z-order", "k-d tree"
+SCAN, PLAIN, Z_ORDER, KD = "scan", "plain scan", "Z-order", "k-d tree"
 INDEXES: dict[str, Any] = {SCAN: NaiveCover, Z_ORDER: ZOrderCover, KD: KDCover}
 
 
 @dataclass(frozen=True)
 class Sizes:
     live: int = 100_000
-    slices: int = 5  # of the commands that are timed
+    slices: int = 10  # of the commands that are timed
     slice: int = 1_000  # commands
     asked: int = 500  # boxes
     events: int = 10_000

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from indexes import validation
 from indexes.covering.batches import add_many, cover_many, remove_many
-from indexes.covering.by_call import ASK, NONE, UNDONE, Packer, scratch_for
+from indexes.covering.by_call import ASK, NONE, UNDONE, packer, scratch_for
 from indexes.covering.dispatch import Index, is_ready
 from indexes.covering.points import MOST_DIMENSIONS, box_point, box_points, many_ids, one_id
 from indexes.covering.store import COMPARED, NEWER, NIL, VISITED, RowTable
@@ -30,7 +30,7 @@ class Cover(ABC):
                 f"dimensions: got {dimensions} when at most {MOST_DIMENSIONS} was expected"
             )
         self.rows = RowTable(2 * self.dimensions)
-        self.packed = Packer(self.dimensions)
+        self.packed = packer(self.dimensions)
         self._scratch = scratch_for(2 * self.dimensions, np.zeros(1, np.int64))
         self._handle = Handle((), ())
 

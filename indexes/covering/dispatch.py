@@ -12,7 +12,7 @@ from numba.extending import overload
 
 from indexes.covering import kd_layout, scan, z_layout
 from indexes.covering.kd_search import kd_find
-from indexes.covering.kd_update import kd_delete, kd_insert
+from indexes.covering.kd_update import kd_delete, kd_insert, kd_replace
 from indexes.covering.store import NEWER, NIL, OLDER, PLACE, add_row, relabel, remove_row
 from indexes.covering.z_search import z_find
 from indexes.covering.z_update import z_delete, z_insert, z_replace
@@ -34,7 +34,7 @@ _INSERT: Kernels = {
 _DELETE: Kernels = {
     scan.Scan: scan.scan_delete, kd_layout.Tree: kd_delete, z_layout.Curve: z_delete,
 }  # fmt: skip
-_REPLACE: Kernels = {scan.Scan: relabel, kd_layout.Tree: relabel, z_layout.Curve: z_replace}
+_REPLACE: Kernels = {scan.Scan: relabel, kd_layout.Tree: kd_replace, z_layout.Curve: z_replace}
 
 
 def is_ready(index):

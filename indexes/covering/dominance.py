@@ -1,12 +1,8 @@
 """Points compared with one point, dimension by dimension."""
 
-import numpy as np
 from numba import njit
 
-__all__ = ["dominates", "dominating", "rounded_up"]
-
-_GREATEST = np.float64(np.finfo(np.float32).max)
-_INF = np.float32(np.inf)
+__all__ = ["dominates", "dominating"]
 
 
 @njit(cache=True, forceinline=True)
@@ -34,14 +30,3 @@ def dominates(store, row, point):
     while j < len(point) and store.points[row, j] >= point[j]:
         j += 1
     return j == len(point)
-
-
-@njit(cache=True, forceinline=True)
-def rounded_up(end):
-    """The least 32-bit float that is not below."""
-    if end > _GREATEST:
-        return _INF
-    if -np.inf < end < -_GREATEST:
-        return np.float32(-_GREATEST)
-    rounded = np.float32(end)
-    return rounded if rounded >= end else np.nextafter(rounded, _INF)

@@ -30,9 +30,9 @@ from indexes.covering.edges import (
 from indexes.covering.store import COMPARED, NIL, OLDER, VISITED, live_rows, row_of
 from indexes.covering.unowned import unowned
 
-__all__ = ["REFUSED", "apply", "count_changed", "subscribe", "unsubscribe"]
+__all__ = ["DONE", "REFUSED", "apply", "carry_out", "count_changed", "subscribe", "unsubscribe"]
 
-REFUSED = -1
+REFUSED, NOT_READY, DONE = range(-1, 2)
 
 
 @njit(cache=True, nogil=True)
@@ -43,19 +43,30 @@ def apply(graph, index, store, ids, points, subscribes, found, done):
     """
     graph, index, store = unowned(graph), unowned(index), unowned(store)
     while done < len(ids):
-        row = row_of(store, ids[done])
-        if (row == NIL) != subscribes[done]:
+        did = carry_out(graph, index, store, ids[done], points[done], subscribes[done], found)
+        if did == REFUSED:
             return REFUSED
-        changed = count_changed(graph, row)
-        most = changed * min(len(found), live_rows(store))
-        if not (is_ready(index) and has_room_for(graph, most, changed + 1)):
+        if did == NOT_READY:
             break
-        if row == NIL:
-            subscribe(graph, index, store, ids[done], points[done], found)
-        else:
-            unsubscribe(graph, index, store, row, found)
         done += 1
     return done
+
+
+@njit(cache=True, forceinline=True)
+def carry_out(graph, index, store, id, point, subscribes, found):
+    """One command: DONE, REFUSED, or NOT_READY, where the graph or the index has to grow first."""
+    row = row_of(store, id)
+    if (row == NIL) != subscribes:
+        return REFUSED
+    changed = count_changed(graph, row)
+    most = changed * min(len(found), live_rows(store))
+    if not (is_ready(index) and has_room_for(graph, most, changed + 1)):
+        return NOT_READY
+    if row == NIL:
+        subscribe(graph, index, store, id, point, found)
+    else:
+        unsubscribe(graph, index, store, row, found)
+    return DONE
 
 
 @njit(cache=True, forceinline=True)
@@ -64,7 +75,7 @@ def count_changed(graph, row):
     return 1 if row == NIL else count_dependants(graph, row)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def subscribe(graph, index, store, id, point, found):
     row = add_box(index, store, id, point)
     add_node(graph, row)
@@ -72,7 +83,7 @@ def subscribe(graph, index, store, id, point, found):
     return row
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def unsubscribe(graph, index, store, row, found):
     """Take a subscription out; those that it alone covered look for others, or are forwarded."""
     nodes, edges = graph.nodes, graph.edges
@@ -93,7 +104,7 @@ def unsubscribe(graph, index, store, row, found):
         orphans = nodes[orphans, ORPHAN]
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _look_for_covers(graph, index, store, row, found, work):
     """Add edges from up to k covers of a row that has none; forward it where there are none."""
     visited, compared = index.state[VISITED], index.state[COMPARED]

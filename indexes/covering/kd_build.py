@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from indexes.covering.kd_cut import choose_cut, count_cuts
+from indexes.covering.kd_front import clear_front, offer
 from indexes.covering.kd_layout import (
     BLOCK,
     DEPTH,
@@ -20,7 +21,7 @@ from indexes.covering.kd_layout import (
     clear,
     free_blocks,
     free_nodes,
-    join_tops,
+    join_bits,
     make_inner,
     make_leaf,
     put_into_leaf,
@@ -30,7 +31,7 @@ from indexes.covering.kd_layout import (
     take_node,
 )
 from indexes.covering.signatures import signature
-from indexes.covering.store import NIL
+from indexes.covering.store import NIL, PLACE
 
 __all__ = ["plan_below", "rebuild", "rows_below"]
 
@@ -60,14 +61,14 @@ def rows_below(tree, node):
 
 
 @njit(cache=True, nogil=True)
-def plan_below(tree, store, top, rows, plan, values):
+def plan_below(tree, store, thresholds, top, rows, plan, values):
     """Cut ranges of `rows`, which is put in order, until each fits a leaf with room to spare.
 
     `plan` and `values` take the nodes, siblings side by side and close to what lies below them, as
     a search meets them; how many there are.
     """
     fill = max(1, tree.bits.shape[1] * 3 // 4)
-    cuts = np.empty(tree.tops.shape[1], np.int64)
+    cuts = np.empty(len(tree.front), np.int64)
     _note(plan, 0, 0, len(rows), NIL, NIL)
     stack = np.empty(len(plan), np.int64)
     stack[0] = 0
@@ -82,7 +83,7 @@ def plan_below(tree, store, top, rows, plan, values):
             while over != NIL:
                 cuts[plan[over, AXIS]] += 1
                 over = plan[over, OVER]
-            axis, value = choose_cut(store, rows, first, end, cuts)
+            axis, value = choose_cut(store, thresholds, rows, first, end, cuts)
             middle = _partition(store, rows, first, end, axis, value)
             plan[at, AXIS] = axis
             values[at] = value
@@ -119,7 +120,7 @@ def _partition(store, rows, first, end, axis, value):
 def rebuild(tree, store, top, rows, plan, values, thresholds):
     """Plant what was planned for `top`; False, and no change, where room is short.
 
-    A whole tree gets new thresholds.
+    A whole tree gets new thresholds, and with them a new front.
     """
     leaves = (len(plan) + 1) // 2
     old_leaves = _leaves_below(tree, top)
@@ -134,6 +135,7 @@ def rebuild(tree, store, top, rows, plan, values, thresholds):
         tree.state[INSERTED] = 0
         tree.thresholds[:] = thresholds
         _plant(tree, store, tree.state[ROOT], rows, plan, values)
+        _choose_front(tree, store, rows)
     else:
         _uproot(tree, top)
         _plant(tree, store, top, rows, plan, values)
@@ -199,7 +201,15 @@ def _plant(tree, store, top, rows, plan, values):
         tree.state[DEPTH] = max(tree.state[DEPTH], deep[i])
     for i in range(len(plan) - 1, -1, -1):
         if plan[i, AXIS] != NIL:
-            join_tops(tree, made[i])
+            join_bits(tree, made[i])
+
+
+@njit(cache=True)
+def _choose_front(tree, store, rows):
+    clear_front(tree)
+    for row in rows:
+        place, bucket = store.links[row, PLACE], tree.bits.shape[1]
+        offer(tree, store, row, tree.bits[place // bucket, place % bucket])
 
 
 @njit(cache=True)

@@ -2,12 +2,16 @@
 
 import numpy as np
 
+from indexes.covering.kd_front import reach
 from indexes.covering.kd_layout import (
+    ANY,
     BLOCK,
     DEPTH,
     DIM,
     FREE_BLOCK,
     FREE_NODE,
+    HELD,
+    LEAST,
     LEFT,
     LIVE_BLOCKS,
     LIVE_NODES,
@@ -29,7 +33,7 @@ def check_tree(tree: Tree, store: Store, heads: np.ndarray) -> None:
     """Raise `AssertionError` unless the tree holds exactly `heads`, each where cuts say."""
     nodes, state = tree.nodes, tree.state
     leaves, inner, rows = [], [], []
-    unbounded = np.full((2, tree.tops.shape[1]), np.inf)
+    unbounded = np.full((2, len(tree.front)), np.inf)
     unbounded[0] = -np.inf
     stack = [(int(state[ROOT]), unbounded, 0)] if state[ROOT] != NIL else []
     while stack:
@@ -43,13 +47,14 @@ def check_tree(tree: Tree, store: Store, heads: np.ndarray) -> None:
         left, right = int(nodes[node, LEFT]), int(nodes[node, RIGHT])
         assert nodes[left, UP] == nodes[right, UP] == node
         assert nodes[node, WEIGHT] == nodes[left, WEIGHT] + nodes[right, WEIGHT]
-        assert (tree.tops[node] == np.maximum(tree.tops[left], tree.tops[right])).all()
+        assert nodes[node, ANY] == nodes[left, ANY] | nodes[right, ANY]
         dim, cut = int(nodes[node, DIM]), tree.cuts[node]
         low, high = region.copy(), region.copy()
         low[1, dim] = min(region[1, dim], cut)
         high[0, dim] = max(region[0, dim], cut)
         stack += [(left, low, depth + 1), (right, high, depth + 1)]
     assert sorted(rows) == sorted(heads.tolist())
+    _check_front(tree, store, heads)
 
     blocks = [int(nodes[leaf, BLOCK]) for leaf in leaves]
     assert all(tree.owners[b] == leaf for b, leaf in zip(blocks, leaves, strict=True))
@@ -69,18 +74,28 @@ def _check_leaf(tree: Tree, store: Store, leaf: int, region: np.ndarray) -> list
     assert 0 <= weight <= bucket
     assert weight > 0 or leaf == tree.state[ROOT]
     rows = tree.members[block * bucket : block * bucket + weight]
-    points, top = store.points[rows], tree.tops[leaf]
+    points = store.points[rows]
     bits = [signature(tree.thresholds, point) for point in points]
     assert tree.bits[block].tolist() == bits + [0] * (bucket - weight)
     assert (store.links[rows, PLACE] == block * bucket + np.arange(weight)).all()
     assert ((points > region[0]) | (region[0] == -np.inf)).all()
     assert (points <= region[1]).all()
-    highest = points.max(axis=0, initial=-np.inf)
-    with np.errstate(over="ignore"):
-        below = np.nextafter(top, np.float32(-np.inf))
-    assert (top >= highest).all()
-    assert ((below < highest) | (highest == -np.inf)).all()
+    assert tree.nodes[leaf, ANY] == np.bitwise_or.reduce(tree.bits[block])
     return rows.tolist()
+
+
+def _check_front(tree: Tree, store: Store, heads: np.ndarray) -> None:
+    """Different heads, each with its point and how many bits it has; nothing in the gaps."""
+    held = tree.front_rows != NIL
+    rows = tree.front_rows[held]
+    assert tree.state[HELD] == len(rows) == len(set(rows.tolist()))
+    assert set(rows.tolist()) <= set(heads.tolist())
+    assert (tree.front[:, held] == store.points[rows].T).all()
+    assert np.isnan(tree.front[:, ~held]).all()
+    bits = [signature(tree.thresholds, point) for point in store.points[rows]]
+    assert tree.front_reach[held].tolist() == [reach(own) for own in bits]
+    assert (tree.front_reach[~held] == NIL).all()
+    assert tree.front_reach[tree.state[LEAST]] == tree.front_reach.min()
 
 
 def _freed(first: int, following: dict[int, int]) -> set[int]:

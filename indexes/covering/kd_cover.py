@@ -31,6 +31,9 @@ class KDCover(Cover):
     def __init__(self, dimensions: int, bucket: int = 64) -> None:
         super().__init__(dimensions)
         bucket = validation.as_count("bucket", bucket, least=2)
+        if bucket > kd_layout.MOST_IN_BUCKET:
+            most = kd_layout.MOST_IN_BUCKET
+            raise ValueError(f"bucket: got {bucket} when at most {most} was expected")
         self.index: kd_layout.Tree = kd_layout.allocate(2 * self.dimensions, bucket, 0, 0)
 
     def stab_many(self, points: ArrayLike) -> np.ndarray:
@@ -53,9 +56,12 @@ class KDCover(Cover):
     def _rebuild(self, top: int, rows: np.ndarray) -> None:
         most = 2 * max(len(rows), 1)
         plan, cuts = np.empty((most, PLAN_FIELDS), np.int64), np.empty(most)
-        used = plan_below(self.index, self.rows.store, top, rows, plan, cuts)
-        planned = (top, rows, plan[:used], cuts[:used], thresholds_of(self.rows.store.points[rows]))
-        while not rebuild(self.index, self.rows.store, *planned):
+        store, thresholds = self.rows.store, self.index.thresholds
+        if top == self.index.state[kd_layout.ROOT]:
+            thresholds = thresholds_of(store.points[rows])
+        used = plan_below(self.index, store, thresholds, top, rows, plan, cuts)
+        planned = (top, rows, plan[:used], cuts[:used], thresholds)
+        while not rebuild(self.index, store, *planned):
             self.grow(used)
 
     def grow(self, least: int) -> None:

@@ -1,8 +1,9 @@
-"""Where a k-d tree is cut: in the dimension least cut above, at the median.
+"""Where a k-d tree is cut: in the dimension least cut above, at the median or a threshold near it.
 
 The adaptive tree of Bentley and Friedman cuts where points are spread most; attributes of different
 scales have no spread in common, so here the number of cuts that the path already has decides.  A
 dimension in which no cut leaves a quarter on either side is passed over while another does better.
+Where a cut is a threshold of the signatures, their bits say all that the cut does.
 """
 
 import numpy as np
@@ -28,7 +29,7 @@ def count_cuts(tree, node, cuts):
 
 
 @njit(cache=True)
-def choose_cut(store, rows, first, end, cuts):
+def choose_cut(store, thresholds, rows, first, end, cuts):
     """Dimension and value of a cut of different points, with some of them on either side."""
     step = (end - first - 1) // _SAMPLE + 1
     size = (end - first - 1) // step + 1
@@ -43,7 +44,8 @@ def choose_cut(store, rows, first, end, cuts):
         below = _nearest_rise(values)
         smaller = min(below, size - below)
         if smaller * 4 >= size if fair else smaller > smallest:
-            chosen, value, smallest, fewest = j, values[below - 1], smaller, cuts[j]
+            chosen, smallest, fewest = j, smaller, cuts[j]
+            value = _near(values, below, thresholds[j :: len(cuts)])
     return chosen, value
 
 
@@ -67,3 +69,17 @@ def _nearest_rise(values):
         if middle + away < size and values[middle + away - 1] < values[middle + away]:
             return middle + away
     return 0
+
+
+@njit(cache=True)
+def _near(values, middle, thresholds):
+    """The cut below the threshold that parts sorted values best, or else below number `middle`."""
+    size = len(values)
+    cut, fairest = values[middle - 1], size * 3 // 8
+    for threshold in thresholds:
+        below = 0
+        for value in values:
+            below += value < threshold
+        if min(below, size - below) > fairest:
+            cut, fairest = np.nextafter(threshold, -np.inf), min(below, size - below)
+    return cut

@@ -1,11 +1,12 @@
 """The bucketed k-d tree as arrays (the covering paper, §IV.C).
 
 Points are in the leaves; an inner node says in which dimension it is cut and where: points up to
-the cut go left.  Beyond the paper every node knows its top, the greatest coordinate of its points
-in each dimension, so that a search leaves out what lies below the query anywhere.
+the cut go left.  A leaf's block has the rows of its points and their signatures, zero beyond its
+weight.  Beyond the paper every node knows the bits that any of its points has, so that one
+instruction says of most subtrees that nothing in them dominates.
 
-A leaf's block has the rows of its points and their signatures, zero beyond its weight.  Tops are
-32-bit floats, rounded up, and asked about a point rounded down; cuts are exact.
+The front, also beyond the paper, is a block of the points that reach most thresholds, wherever in
+the tree they are.  Most of what is covered is covered by one of them, so it is asked first.
 """
 
 import math
@@ -14,31 +15,35 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.covering.dominance import rounded_up
 from indexes.covering.signatures import BITS
 from indexes.covering.store import NIL, PLACE
 
 # Columns of `nodes`.  A leaf has DIM = NIL; a free node has the next free one in UP.
-DIM, LEFT, RIGHT, UP, WEIGHT, CHANGES, BLOCK = range(7)
-NODE_FIELDS = 8  # one more than are used: a node fills a cache line
+DIM, LEFT, RIGHT, UP, WEIGHT, CHANGES, BLOCK, ANY, NODE_FIELDS = range(9)  # a cache line a node
 _LINE = 64
 # Fields of `state`, behind the counters of work.
 ROOT, FREE_NODE, USED_NODES, LIVE_NODES, FREE_BLOCK, USED_BLOCKS, LIVE_BLOCKS = range(2, 9)
-DEPTH, SKEWED, INSERTED, FULL_AGAIN, STATE_FIELDS = range(9, 14)
+DEPTH, SKEWED, INSERTED, FULL_AGAIN, HELD, LEAST, STATE_FIELDS = range(9, 16)
 FIRST_FULL = 64  # points that thresholds are first chosen from
+MOST_IN_BUCKET = 64  # bits of a word
 
 
 class Tree(NamedTuple):
-    nodes: np.ndarray  # i8[nodes, 8]  see above; WEIGHT counts points, CHANGES since it was cut
+    # i8[nodes, 8]  see above; WEIGHT counts points, CHANGES since it was cut, and ANY has the bits
+    # that any point has
+    nodes: np.ndarray
     cuts: np.ndarray  # f8[nodes]
-    tops: np.ndarray  # f4[nodes, 2d]
     bits: np.ndarray  # i8[blocks, bucket]  see `signatures`
     members: np.ndarray  # i8[blocks * bucket]  rows; a free block has the next free one first
     owners: np.ndarray  # i8[blocks]  the leaf of each block
     thresholds: np.ndarray  # f8[63]  NaN while there are few points
-    # i8[13]  VISITED nodes, COMPARED points; heads of free lists, and counts; no path is longer
+    front: np.ndarray  # f8[2d, bucket]  points, dimension by dimension; NaN where there is none
+    front_rows: np.ndarray  # i8[bucket]  NIL where there is none
+    front_reach: np.ndarray  # i8[bucket]  how many thresholds each reaches; NIL where there is none
+    # i8[15]  VISITED nodes, COMPARED points; heads of free lists, and counts; no path is longer
     # than DEPTH; a SKEWED node is to be built anew; points INSERTED since the whole tree was, and
-    # how many have it built anew, so that thresholds suit, and it lies in memory as it is searched
+    # how many have it built anew, so that thresholds suit, and it lies in memory as it is searched;
+    # points HELD in the front, and the one with the LEAST reach there
     state: np.ndarray
 
 
@@ -49,11 +54,13 @@ def allocate(width: int, bucket: int, nodes: int, blocks: int) -> Tree:
     return Tree(
         nodes=_aligned((nodes, NODE_FIELDS), np.int64),
         cuts=np.empty(nodes),
-        tops=_aligned((nodes, width), np.float32),
         bits=_aligned((blocks, bucket), np.int64),
         members=np.empty(blocks * bucket, np.int64),
         owners=np.empty(blocks, np.int64),
         thresholds=np.full(BITS, np.nan),
+        front=np.full((width, bucket), np.nan),
+        front_rows=np.full(bucket, NIL),
+        front_reach=np.full(bucket, NIL),
         state=state,
     )
 
@@ -68,15 +75,16 @@ def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
 
 def resized(tree: Tree, nodes: int, blocks: int) -> Tree:
     """A copy with room for so many nodes and blocks."""
-    copy = allocate(tree.tops.shape[1], tree.bits.shape[1], nodes, blocks)
+    copy = allocate(len(tree.front), tree.bits.shape[1], nodes, blocks)
     used_nodes, used_blocks = int(tree.state[USED_NODES]), int(tree.state[USED_BLOCKS])
-    for name in ("nodes", "cuts", "tops"):
+    for name in ("nodes", "cuts"):
         getattr(copy, name)[:used_nodes] = getattr(tree, name)[:used_nodes]
     for name in ("bits", "owners"):
         getattr(copy, name)[:used_blocks] = getattr(tree, name)[:used_blocks]
     members = used_blocks * tree.bits.shape[1]
     copy.members[:members] = tree.members[:members]
-    return copy._replace(thresholds=tree.thresholds, state=tree.state)
+    kept = ("thresholds", "front", "front_rows", "front_reach", "state")
+    return copy._replace(**{name: getattr(tree, name) for name in kept})
 
 
 @njit(cache=True, forceinline=True)
@@ -125,19 +133,18 @@ def make_leaf(tree, node, block):
     make_inner(tree, node, NIL, 0.0, 0)
     tree.nodes[node, BLOCK] = block
     tree.owners[block] = node
-    for j in range(tree.tops.shape[1]):
-        tree.tops[node, j] = -np.inf
 
 
 @njit(cache=True, forceinline=True)
 def make_inner(tree, node, dim, cut, weight):
-    """Turn a node into one that is cut; its top and children are still to be set."""
+    """Turn a node into one that is cut; its bits and children are still to be set."""
     tree.nodes[node, DIM] = dim
     tree.nodes[node, LEFT] = NIL
     tree.nodes[node, RIGHT] = NIL
     tree.nodes[node, WEIGHT] = weight
     tree.nodes[node, CHANGES] = 0
     tree.nodes[node, BLOCK] = NIL
+    tree.nodes[node, ANY] = 0
     tree.cuts[node] = cut
 
 
@@ -182,24 +189,14 @@ def put_into_leaf(tree, store, leaf, row, bits):
     tree.members[place] = row
     store.links[row, PLACE] = place
     tree.nodes[leaf, WEIGHT] = slot + 1
-    raise_top(tree, leaf, store, row)
+    tree.nodes[leaf, ANY] |= bits
 
 
 @njit(cache=True, forceinline=True)
-def raise_top(tree, node, store, row):
-    for j in range(tree.tops.shape[1]):
-        if store.points[row, j] > tree.tops[node, j]:
-            tree.tops[node, j] = rounded_up(store.points[row, j])
-
-
-@njit(cache=True, forceinline=True)
-def join_tops(tree, node):
-    """Set the top of an inner node from its children's; say whether it changed."""
+def join_bits(tree, node):
+    """Set the bits of an inner node from its children's; say whether they changed."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]
-    changed = False
-    for j in range(tree.tops.shape[1]):
-        top = max(tree.tops[left, j], tree.tops[right, j])
-        if top != tree.tops[node, j]:
-            tree.tops[node, j] = top
-            changed = True
+    bits = tree.nodes[left, ANY] | tree.nodes[right, ANY]
+    changed = bits != tree.nodes[node, ANY]
+    tree.nodes[node, ANY] = bits
     return changed

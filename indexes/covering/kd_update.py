@@ -7,9 +7,10 @@ before a quarter of its points have changed: where no fair cut exists, that boun
 import numpy as np
 from numba import njit
 
-from indexes.covering.dominance import rounded_up
 from indexes.covering.kd_cut import choose_cut, count_cuts
+from indexes.covering.kd_front import forget, offer, where_in_front
 from indexes.covering.kd_layout import (
+    ANY,
     BLOCK,
     CHANGES,
     DEPTH,
@@ -22,11 +23,10 @@ from indexes.covering.kd_layout import (
     SKEWED,
     UP,
     WEIGHT,
-    join_tops,
+    join_bits,
     make_inner,
     make_leaf,
     put_into_leaf,
-    raise_top,
     release_block,
     release_node,
     take_block,
@@ -35,7 +35,7 @@ from indexes.covering.kd_layout import (
 from indexes.covering.signatures import signature
 from indexes.covering.store import NIL, PLACE
 
-__all__ = ["kd_delete", "kd_insert"]
+__all__ = ["kd_delete", "kd_insert", "kd_replace"]
 
 
 @njit(cache=True, forceinline=True)
@@ -54,7 +54,7 @@ def kd_insert(tree, store, row):
             _split(tree, store, node)
         nodes[node, WEIGHT] += 1
         nodes[node, CHANGES] += 1
-        raise_top(tree, node, store, row)
+        nodes[node, ANY] |= bits
         right = store.points[row, nodes[node, DIM]] > tree.cuts[node]
         child = nodes[node, RIGHT] if right else nodes[node, LEFT]
         if skewed == NIL and _is_skewed(tree, node, nodes[child, WEIGHT] + 1):
@@ -62,6 +62,7 @@ def kd_insert(tree, store, row):
         node = child
         depth += 1
     put_into_leaf(tree, store, node, row, bits)
+    offer(tree, store, row, bits)
     tree.state[INSERTED] += 1
     tree.state[DEPTH] = max(tree.state[DEPTH], depth)
     if skewed == NIL and tree.state[INSERTED] >= tree.state[FULL_AGAIN]:
@@ -82,11 +83,22 @@ def kd_delete(tree, store, row):
     tree.members[place] = moved
     store.links[moved, PLACE] = place
     store.links[row, PLACE] = NIL
+    forget(tree, row, tree.bits[block, slot])
     tree.bits[block, slot] = tree.bits[block, last]
     tree.bits[block, last] = 0
     tree.nodes[leaf, WEIGHT] = last
-    _lower_tops(tree, store, leaf, row)
+    _count_loss(tree, leaf)
     _look_for_skew(tree, _merge(tree, store, leaf))
+
+
+@njit(cache=True, forceinline=True)
+def kd_replace(tree, place, row, head):
+    """Let `row`, whose box is equal, stand in the place of `head`."""
+    bucket = tree.bits.shape[1]
+    slot = where_in_front(tree, head, tree.bits[place // bucket, place % bucket])
+    if slot != NIL:
+        tree.front_rows[slot] = row
+    tree.members[place] = row
 
 
 @njit(cache=True, forceinline=True)
@@ -105,9 +117,9 @@ def _split(tree, store, node):
     for slot in range(weight):
         rows[slot] = tree.members[block * bucket + slot]
         bits[slot] = tree.bits[block, slot]
-    cuts = np.empty(tree.tops.shape[1], np.int64)
+    cuts = np.empty(len(tree.front), np.int64)
     count_cuts(tree, node, cuts)
-    dim, cut = choose_cut(store, rows, 0, weight, cuts)
+    dim, cut = choose_cut(store, tree.thresholds, rows, 0, weight, cuts)
     release_block(tree, block)
     make_inner(tree, node, dim, cut, weight)
     left, right = take_node(tree, node), take_node(tree, node)
@@ -118,34 +130,24 @@ def _split(tree, store, node):
     for i in range(weight):
         side = right if store.points[rows[i], dim] > cut else left
         put_into_leaf(tree, store, side, rows[i], bits[i])
+    join_bits(tree, node)
 
 
 @njit(cache=True, forceinline=True)
-def _lower_tops(tree, store, leaf, lost):
-    """Set the top of a leaf that lost a point, count the loss above, and join tops anew."""
-    changed = False
-    for j in range(tree.tops.shape[1]):
-        if rounded_up(store.points[lost, j]) == tree.tops[leaf, j]:
-            changed |= _lower_top(tree, store, leaf, j)
-    node = tree.nodes[leaf, UP]
+def _count_loss(tree, leaf):
+    """Set the bits of a leaf that lost a point, count the loss above, and join bits anew."""
+    nodes, block, bits = tree.nodes, tree.nodes[leaf, BLOCK], np.int64(0)
+    for slot in range(tree.bits.shape[1]):
+        bits |= tree.bits[block, slot]
+    changed = bits != nodes[leaf, ANY]
+    nodes[leaf, ANY] = bits
+    node = nodes[leaf, UP]
     while node != NIL:
-        tree.nodes[node, WEIGHT] -= 1
-        tree.nodes[node, CHANGES] += 1
+        nodes[node, WEIGHT] -= 1
+        nodes[node, CHANGES] += 1
         if changed:
-            changed = join_tops(tree, node)
-        node = tree.nodes[node, UP]
-
-
-@njit(cache=True)
-def _lower_top(tree, store, leaf, j):
-    """Set the top of a leaf in one dimension; say whether it changed."""
-    first = tree.nodes[leaf, BLOCK] * tree.bits.shape[1]
-    highest = -np.inf
-    for slot in range(tree.nodes[leaf, WEIGHT]):
-        highest = max(highest, store.points[tree.members[first + slot], j])
-    changed = rounded_up(highest) != tree.tops[leaf, j]
-    tree.tops[leaf, j] = rounded_up(highest)
-    return changed
+            changed = join_bits(tree, node)
+        node = nodes[node, UP]
 
 
 @njit(cache=True, forceinline=True)
@@ -183,8 +185,6 @@ def _give_way(tree, leaf, up, sibling):
         nodes[up, field] = nodes[sibling, field]
     nodes[up, UP] = over
     tree.cuts[up] = tree.cuts[sibling]
-    for j in range(tree.tops.shape[1]):
-        tree.tops[up, j] = tree.tops[sibling, j]
     if nodes[up, DIM] == NIL:
         tree.owners[nodes[up, BLOCK]] = up
     else:

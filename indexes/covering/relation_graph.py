@@ -205,7 +205,8 @@ class RelationGraph:
 
 def _change(log: np.ndarray, logged: int) -> Change:
     """What so many entries of the log say, all of one command."""
-    change = Change([], [])
+    # Most commands change nothing, and this takes a third less than `Change([], [])`.
+    change = tuple.__new__(Change, ([], []))
     if logged:
         for id, what in log[:logged].tolist():
             change[what < 0].append(id)

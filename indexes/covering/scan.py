@@ -39,12 +39,12 @@ def resized(scan: Scan, blocks: int) -> Scan:
     return copy._replace(state=scan.state)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def scan_is_ready(scan):
     return scan.state[COUNT] < len(scan.members)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def scan_insert(scan, store, row):
     place = scan.state[COUNT]
     scan.state[COUNT] += 1
@@ -55,7 +55,7 @@ def scan_insert(scan, store, row):
     store.links[row, PLACE] = place
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def scan_delete(scan, store, row):
     """The last point moves into the place of the one that leaves."""
     place = store.links[row, PLACE]
@@ -71,7 +71,7 @@ def scan_delete(scan, store, row):
         scan.blocks[last // BLOCK_POINTS, j, last % BLOCK_POINTS] = np.nan
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def scan_find(scan, store, point, k, strict, found):
     """Rows of up to k boxes that cover `point`; with `strict`, none that are equal to it."""
     count, points = 0, scan.state[COUNT]

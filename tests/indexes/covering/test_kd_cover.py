@@ -142,3 +142,41 @@ def test_bad_events_are_refused(events, named):
 def test_a_bucket_holds_at_least_two(cls):
     with pytest.raises(ValueError, match="bucket: got 1"):
         cls(2, bucket=1)
+
+
+def test_a_bucket_of_the_tree_holds_no_more_than_a_word_has_bits():
+    with pytest.raises(ValueError, match="bucket: got 65"):
+        KDCover(2, bucket=65)
+
+
+def test_what_most_boxes_lie_in_is_found_without_a_look_at_the_tree():
+    cover = KDCover(3)
+    cover.insert_many(np.arange(5_000), *some.random_boxes(5_000, 3))
+    asked = some.random_boxes(200, 3, seed=1)
+    covered = [bool(found) for found in cover.covers_many(*asked)]
+    narrow = [ends[covered] for ends in asked]
+    before = cover.visited
+    cover.covers_many(*narrow)
+    assert cover.visited - before < 5 * len(narrow[0])
+
+
+def test_the_front_follows_what_comes_leaves_and_is_equal():
+    cover, expected = KDCover(2, bucket=4), Boxes()
+    lows, highs = some.random_boxes(60, 2)
+    for turn in range(3):
+        for id in range(60):
+            for twin in (id, 100 + id):
+                cover.insert(twin, lows[id], highs[id])
+                expected.insert(twin, lows[id], highs[id])
+        widest = np.argsort((lows - highs).sum(axis=1), kind="stable")
+        for id in widest.tolist():
+            cover.delete(id + 100 * (turn % 2))
+            expected.delete(id + 100 * (turn % 2))
+            cover.check()
+            found = cover.covers(lows[id], highs[id], 200)
+            assert sorted(found) == sorted(expected.covers(lows[id], highs[id]))
+        for id in widest.tolist():
+            cover.delete(id + 100 * (1 - turn % 2))
+            expected.delete(id + 100 * (1 - turn % 2))
+    cover.check()
+    assert len(cover) == 0
