@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from indexes.boolean.batches import EQ
 from indexes.boolean.codes import Codes
+from indexes.boolean.fingerprints import ANY, fingerprint_of
 from indexes.boolean.kernels import NIL
 from indexes.boolean.masks import CHUNK
-from indexes.boolean.row_words import COLUMN_MASK, SIZE_MASK, Rows
+from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, SIZE_MASK, Rows
 from indexes.boolean.tree_layout import (
     CARD_LEVELS,
     COLUMN,
@@ -91,6 +93,7 @@ class TreeChecker:
             box = _union(box, own)
             if path:
                 assert (t.m_low[at], t.m_high[at]) == tuple(own[-1])
+            self.prints(node, at, row, path)
             columns, weights = self.weights(row)
             assert t.m_sum[at] >= weights.sum() * (1 - 1e-12)
             best, oldest = max(best, float(t.m_sum[at])), min(oldest, int(r.ids[row]))
@@ -128,6 +131,17 @@ class TreeChecker:
             len(columns) - np.isin(columns, path).sum() - sum(word >> 16 > 0 for word in words)
         )
         assert int(t.m_record[at, ROW]) >> ROW_BITS == min(15, untested)
+
+    def prints(self, node: int, at: int, row: int, path: list[int]) -> None:
+        """A member's fingerprint is that of an equality on the c-node's own column, if any."""
+        wanted, columns = [], self.weights(row)[0].tolist()
+        start, size = int(self.r.start[row]), len(columns)
+        metas, first = self.r.meta[2 * start + 1 :], start + size // 2 + 1 + size
+        for i, column in enumerate(columns):  # equalities come first, and have one operand each
+            if path and column == path[-1] and metas[i] >> KIND_SHIFT == EQ:
+                wanted.append(fingerprint_of(float(self.r.reals[first + i])))
+        assert int(self.t.m_print[at]) in (wanted or [ANY])
+        assert self.t.printed[node] or not wanted
 
     def weights(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """Columns and weights of a row's predicates."""

@@ -212,6 +212,7 @@ def _merge(t, r, node, over, parts):
         row = row_of(t, at)
         t.where[row] = over
         weigh_member(t, r, over, at, row, parts)
+    t.printed[over] |= t.printed[node]
     widen(t.own, over, t.own, node, t.c[node, DEPTH])
     t.top[over] = max(t.top[over], t.top[node])
     _replace(t, node, NIL)

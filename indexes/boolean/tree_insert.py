@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, inner
 from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_home import home_of
@@ -48,11 +49,11 @@ def insert_rows(t, r, codes, demand, live, rows, start, options):
         local = localise(r, codes, demand, live, rows[i : i + 1], options.by_size)
         node = home_of(t, r, local, path, options)
         depth = t.c[node, DEPTH]
-        low, high = 1, 255
+        low, high, own = 1, 255, ANY
         if depth:
-            low, high = local_on(local, 0, path[depth - 1])
+            low, high, own = local_on(local, 0, path[depth - 1])
         at = room_for_one(t, node)
-        write_member(t, r, local, 0, node, at, low, high, path, depth, parts)
+        write_member(t, r, local, 0, node, at, low, high, own, path, depth, parts)
         _tell_above(t, r, codes, rows[i], node)
         if t.c[node, COUNT] > max(t.c[node, LIMIT], options.capacity):
             if not _has_room(t, t.c[node, COUNT] + 8, options.capacity):

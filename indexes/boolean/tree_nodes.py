@@ -99,6 +99,7 @@ def new_c(t, pnode, depth):
         t.own[node, level, 1] = t.total[node, level, 1] = 0
     t.best[node] = t.top[node] = -1.0
     t.oldest[node], t.lost[node] = np.iinfo(np.int64).max, 0
+    t.printed[node] = False
     forget_weights(t, node)
     _set_path(t, node, pnode, depth)
     return node
