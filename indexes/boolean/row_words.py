@@ -112,6 +112,8 @@ def append_rows(r, slots, ids, starting, b, rows):
 def copy_rows(old, new, rows, numbers):
     """Lay rows out anew, one after another, under other numbers."""
     for i in range(len(rows)):
+        if i + 2 * _AHEAD < len(rows):
+            prefetch(old.start, rows[i + 2 * _AHEAD])
         if i + _AHEAD < len(rows):
             prefetch(old.reals, old.start[rows[i + _AHEAD]])
             prefetch(old.reals, old.start[rows[i + _AHEAD]] + 8)
