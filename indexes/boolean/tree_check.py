@@ -6,7 +6,6 @@ from indexes.boolean.batches import EQ
 from indexes.boolean.codes import Codes
 from indexes.boolean.fingerprints import ANY, fingerprint_of
 from indexes.boolean.kernels import NIL
-from indexes.boolean.masks import CHUNK
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, SIZE_MASK, Rows
 from indexes.boolean.tree_layout import (
     CARD_LEVELS,
@@ -42,11 +41,13 @@ from indexes.boolean.tree_layout import (
     SIZE,
     START,
     THIRD,
-    USED_E,
-    USED_M,
     Tree,
+    word_of,
 )
 from indexes.boolean.tree_local import Options, localise
+from indexes.boolean.tree_run_check import check_runs
+
+_word_of = getattr(word_of, "py_func", word_of)  # kernels of kernels have no way in from Python
 
 
 class TreeChecker:
@@ -54,6 +55,7 @@ class TreeChecker:
         self.t, self.r, self.codes, self.options = tree, rows, codes, options
         self.seen: list[int] = []  # rows
         self.buckets: set[int] = set()
+        self.demand = np.ones(len(codes.starts))
 
     def c_node(self, node: int, path: list[int]) -> tuple[np.ndarray, float, int]:
         """Check a c-node and all below it; return its own box, greatest weight and members."""
@@ -183,7 +185,7 @@ class TreeChecker:
             place = int(t.c[node, ENTRY])
             assert run[place] == node
             word, (low, high) = int(t.e_word[start + place]), t.own[node, len(path) - 1].tolist()
-            assert (word >> 16, (word >> 8) & 255, word & 255) == (path[-1] + 1, low, high)
+            assert word == _word_of(path[-1], low, high)
             assert (t.e_low[start + place], t.e_high[start + place]) == (low, high)
             assert t.e_top[start + place] == t.top[node]
         assert p[SIZE] == size > 0
@@ -212,8 +214,8 @@ class TreeChecker:
 
     def predicates(self, row: int) -> list[tuple[int, int, int]]:
         """Column and codes of each predicate of a row, from its operands."""
-        demand, rows = np.ones(1 << 18), np.array([row], np.int32)
-        local = localise(self.r, self.codes, demand, 1, rows, True)
+        rows = np.array([row], np.int32)
+        local = localise(self.r, self.codes, self.demand, 1, rows, True)
         columns, lows, highs = local.columns.tolist(), local.lows.tolist(), local.highs.tolist()
         return list(zip(columns, lows, highs, strict=True))
 
@@ -226,9 +228,7 @@ class TreeChecker:
 def check_tree(tree: Tree, rows: Rows, codes: Codes, live: np.ndarray, options: Options) -> None:
     checker = TreeChecker(tree, rows, codes, options)
     checker.c_node(0, [])
-    # Codes are read by chunks, the last of which may reach beyond what is used.
-    assert tree.state[USED_M] + CHUNK <= len(tree.m_low)
-    assert tree.state[USED_E] + CHUNK <= len(tree.e_low)
+    check_runs(tree)
     assert sorted(checker.seen) == live.tolist()
     columns = {int(c): int(p) for c, p in enumerate(tree.at_root) if p != NIL}
     directory = slice(tree.c[0, PDIR], tree.c[0, PDIR] + tree.c[0, PDIR_COUNT])
