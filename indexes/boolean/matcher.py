@@ -203,4 +203,11 @@ def encode_named(events: NamedEvents, vocabulary: Vocabulary) -> EncodedEvents:
         values[is_text] = np.array(codes)[values[is_text].astype(np.int64)]
     kept = columns >= 0
     starts = np.append(0, np.cumsum(kept))[events.starts]
-    return EncodedEvents(starts, columns[kept], values[kept], events.weights[kept], vocabulary.size)
+    return EncodedEvents(
+        starts,
+        columns[kept],
+        values[kept],
+        events.weights[kept],
+        vocabulary.size,
+        vocabulary.stamp,
+    )

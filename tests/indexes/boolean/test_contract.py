@@ -1,5 +1,6 @@
 """The same contract for every index of Boolean expressions, against plain evaluation."""
 
+import copy
 import itertools
 import math
 
@@ -167,6 +168,27 @@ def test_a_batch_is_encoded_once_and_refused_when_names_have_changed(index):
     index.insert(2, [Predicate("a", "=", "y")])
     with pytest.raises(ValueError, match="encode it again"):
         index.top_k_many(batch, 1)
+
+
+def test_a_batch_is_refused_when_columns_have_come_in_another_order(index):
+    """Few are left of many, and columns are numbered anew: as many as before."""
+    index.insert_many([1, 2], [[Predicate("b", "=", 1)], [Predicate("a", "=", 2)]])
+    index.insert_many(np.arange(10, 410), [[Predicate("b", "=", 3)]] * 400)
+    batch = index.encode([{"a": 2}])
+    assert index.match_many(batch) == [[2]]
+    index.delete_many(np.arange(10, 410))
+    with pytest.raises(ValueError, match="encode it again"):
+        index.match_many(batch)
+    assert index.match_many(index.encode([{"a": 2}])) == [[2]]
+
+
+def test_a_batch_of_another_index_is_refused(index):
+    index.insert_many([1, 2], [[Predicate("a", "=", 1)], [Predicate("b", "=", 1)]])
+    other = type(index)()
+    other.insert_many([1, 2], [[Predicate("b", "=", 1)], [Predicate("a", "=", 1)]])
+    for one in (other, copy.deepcopy(index)):
+        with pytest.raises(ValueError, match="encode it again"):
+            one.match_many(index.encode([{"a": 1}]))
 
 
 @pytest.mark.parametrize(
