@@ -12,8 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
-from indexes.boolean.arrays import adopt_names, canonical_arrays
-from indexes.boolean.batches import Batch, BooleanArrays, compile_batch, require_capacity
+from indexes.boolean.arrays import adopt_names, canonical_arrays, named_columns
+from indexes.boolean.batches import (
+    Batch,
+    BooleanArrays,
+    compile_batch,
+    require_capacity,
+    require_columns,
+)
 from indexes.boolean.events import UNSTAMPED, EncodedEvents, Event, encode_events
 from indexes.boolean.explanation import Explanation, explain_conjunctions
 from indexes.boolean.predicates import Predicate, as_conjunction
@@ -89,6 +95,7 @@ class BooleanIndex(Structure):
         starting = np.ones(len(ids), np.bool_)
         starting[1:] = ids[1:] != ids[:-1]
         self._require_new(ids[starting])
+        require_columns(named_columns(arrays), self._vocabulary)
         batch = adopt_names(arrays, self._vocabulary)
         self._insert_batch(ids, batch, starting)
 

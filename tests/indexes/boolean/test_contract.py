@@ -191,6 +191,21 @@ def test_a_batch_of_another_index_is_refused(index):
             one.match_many(index.encode([{"a": 1}]))
 
 
+def test_attributes_beyond_the_columns_of_a_row_are_refused(index, monkeypatch):
+    other = type(index)()
+    other.insert_many([7, 8], [[Predicate("c", "=", 1)], [Predicate("d", "=", 1)]])
+    monkeypatch.setattr("indexes.boolean.batches.MOST_COLUMNS", 3)
+    index.insert_many([1, 2], [[Predicate("a", "=", 1)], [Predicate("b", "=", 1)]])
+    more = [[Predicate("c", "=", 1)], [Predicate("c", "=", "x")]]
+    with pytest.raises(ValueError, match="at most 3"):
+        index.insert_many([3, 4], more)
+    with pytest.raises(ValueError, match="at most 3"):
+        index.insert_arrays(other.to_arrays())
+    index.check()
+    index.insert(3, more[0])
+    assert index.match({"c": 1}) == [3]
+
+
 @pytest.mark.parametrize(
     ("change", "error", "named"),
     [
