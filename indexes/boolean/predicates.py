@@ -121,4 +121,7 @@ def as_conjunction(predicates: Sequence[Predicate]) -> list[Predicate]:
     for predicate in conjunction:
         if not isinstance(predicate, Predicate):
             raise ValueError(f"predicates: got {predicate!r} when a Predicate was expected")
+    weights = [predicate.weight for predicate in conjunction]
+    if math.isinf(sum(weights)):
+        raise ValueError(f"predicates: got weights {weights} when a finite sum was expected")
     return conjunction

@@ -108,7 +108,7 @@ class TreeChecker:
             self.beside(at, row, path)
         assert t.best[node] == best
         assert t.oldest[node] <= oldest
-        if on_levels:
+        if on_levels and best < np.inf:  # where it is infinite, weights are not asked for
             least = t.cards[node, FLOORS : FLOORS + len(levels)] * (
                 unit := float(t.heaviest[node]) / 255 * (1 + 1e-9)
             )
@@ -119,6 +119,8 @@ class TreeChecker:
 
     def shares(self, at: int, row: int, path: list[int]) -> None:
         """A member's bound never falls short, whatever the event's weights are."""
+        if self.t.m_sum[at] == np.inf:
+            return
         t, unit = self.t, float(self.t.m_sum[at]) / 255 * (1 + 1e-9)
         columns, weights = self.weights(row)
         packed = int(t.m_record[at, SHARES])

@@ -206,6 +206,21 @@ def test_attributes_beyond_the_columns_of_a_row_are_refused(index, monkeypatch):
     assert index.match({"c": 1}) == [3]
 
 
+@pytest.mark.parametrize("weight", [3.3e38, 3.5e38, 1e300])
+def test_weights_beyond_single_precision_rank_as_others_do(index, weight):
+    index.insert(1, [Predicate("a", "=", 1, weight)])
+    index.insert_many(range(2, 20), [[Predicate("a", "=", 1, float(i))] for i in range(2, 20)])
+    index.insert(20, [Predicate("a", "=", 1, weight), Predicate("b", "=", 1, weight / 2)])
+    index.check()
+    top = [Hit(20, 1.5 * weight), Hit(1, weight), Hit(19, 19.0)]
+    assert index.top_k({"a": 1, "b": 1}, 3) == top
+    assert index.top_k({"a": (1, 0.0), "b": 1}, 1) == [Hit(20, weight / 2)]
+    assert index.top_k({"a": (1, 2.0)}, 2) == [Hit(1, 2 * weight), Hit(19, 38.0)]
+    index.delete_many([1, 20])
+    index.check()
+    assert index.top_k({"a": (1, 2.0)}, 1) == [Hit(19, 38.0)]
+
+
 @pytest.mark.parametrize(
     ("change", "error", "named"),
     [
@@ -218,6 +233,12 @@ def test_attributes_beyond_the_columns_of_a_row_are_refused(index, monkeypatch):
         pytest.param(lambda i: i.insert_any(8, [[]]), ValueError, "at least one", id="any-empty"),
         pytest.param(lambda i: i.insert_many([7, 7], [[], []]), ValueError, "7", id="id-twice"),
         pytest.param(lambda i: i.insert_many([7, 8], [[]]), ValueError, "", id="lengths"),
+        pytest.param(
+            lambda i: i.insert(8, [Predicate("a", "=", 1, 1e308)] * 2),
+            ValueError,
+            "finite sum",
+            id="infinite-sum",
+        ),
         pytest.param(lambda i: i.delete(99), KeyError, "99", id="unknown"),
         pytest.param(lambda i: i.delete_many([1, 99]), KeyError, "99", id="one-unknown"),
         pytest.param(lambda i: i.explain(99, {}), KeyError, "99", id="explain-unknown"),
