@@ -43,6 +43,7 @@ class Predicate:
         where = f"predicate {self.attribute} {self.op} {self.value!r}"
         if not isinstance(self.attribute, str):
             raise ValueError(f"{where}: got {self.attribute!r} when an attribute was expected")
+        _require_text(self.attribute, where)
         if not isinstance(self.op, str) or self.op not in OPERATORS:
             wanted = ", ".join(OPERATORS)
             raise ValueError(f"{where}: got operator {self.op!r} when one of {wanted} was expected")
@@ -69,8 +70,20 @@ def _checked_value(op: str, value: Any, where: str) -> Value:
     if isinstance(value, str):
         if op not in _OF_STRINGS:
             raise ValueError(f"{where}: got a string when {op} expected a number")
+        _require_text(value, where)
         return value
     return as_number(value, where)
+
+
+def _require_text(text: str, where: str) -> None:
+    """Refuse what UTF-8 has no bytes for: it could not be saved."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as wrong:
+        got = text[wrong.start : wrong.end]
+        raise ValueError(
+            f"{where}: got {got!r} when text without surrogates was expected"
+        ) from None
 
 
 def _members(value: Any, where: str) -> list[Any]:
@@ -83,6 +96,7 @@ def _checked_list(values: list[Any], where: str) -> tuple[float, ...] | tuple[st
     if not values:
         raise ValueError(f"{where}: got an empty list when at least one value was expected")
     if all(isinstance(value, str) for value in values):
+        _require_text("".join(values), where)
         return tuple(str(value) for value in values)
     if any(isinstance(value, str) for value in values):
         raise ValueError(f"{where}: got strings and numbers when one of the two was expected")

@@ -206,6 +206,12 @@ def test_attributes_beyond_the_columns_of_a_row_are_refused(index, monkeypatch):
     assert index.match({"c": 1}) == [3]
 
 
+def test_an_event_with_a_surrogate_matches_what_names_others(index):
+    index.insert(1, [Predicate("a", "=", "x")])
+    index.insert(2, [Predicate("a", "!=", "x")])
+    assert index.match({"a": "\ud800", "\ud800": 1}) == [2]
+
+
 @pytest.mark.parametrize("weight", [3.3e38, 3.5e38, 1e300])
 def test_weights_beyond_single_precision_rank_as_others_do(index, weight):
     index.insert(1, [Predicate("a", "=", 1, weight)])
