@@ -58,6 +58,8 @@ class Predicate:
 
 def _checked_value(op: str, value: Any, where: str) -> Value:
     if op == "between":
+        if isinstance(value, set | frozenset):
+            raise ValueError(f"{where}: got a set, which has no order, when a list was expected")
         ends = _members(value, where)
         if len(ends) != 2:
             raise ValueError(f"{where}: got {len(ends)} ends when [low, high] was expected")
@@ -87,7 +89,8 @@ def _require_text(text: str, where: str) -> None:
 
 
 def _members(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list | tuple | set | frozenset | np.ndarray):
+    is_list = isinstance(value, list | tuple | set | frozenset)
+    if not is_list and not (isinstance(value, np.ndarray) and value.ndim == 1):
         raise ValueError(f"{where}: got {value!r} when a list was expected")
     return list(value)
 
