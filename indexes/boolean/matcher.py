@@ -23,6 +23,7 @@ from indexes.boolean.be_star_tree import BEStarTree
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.predicates import Predicate
 from indexes.boolean.vocabulary import UNKNOWN, Vocabulary
+from indexes.forking import forked
 from indexes.hits import HitTable
 
 __all__ = ["BooleanMatcher", "Expressions", "NamedEvents", "Term"]
@@ -116,7 +117,10 @@ class BooleanMatcher:
         return np.unique(store.rows.ids[store.live()])
 
     def fork(self) -> Self:
-        return copy.deepcopy(self)
+        """A copy for another thread; its rows copy themselves array by array as well."""
+        twin = forked(self, [self._tree._store])
+        twin._tree._store = copy.deepcopy(self._tree._store)
+        return twin
 
     def rebase(self) -> None:
         """Build the tree anew."""
