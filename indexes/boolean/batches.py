@@ -4,7 +4,7 @@ A list operand is a run of `lists`: its first position and its length stand wher
 other predicates do.  Its values ascend, each once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,7 +98,12 @@ def require_capacity(conjunctions: Sequence[Sequence[Predicate]], vocabulary: Vo
     longest = max((len(conjunction) for conjunction in conjunctions), default=0)
     if longest > MOST_PREDICATES:
         raise ValueError(f"predicates: got {longest} when at most {MOST_PREDICATES} were expected")
-    wanted = ((p.attribute, p.is_text) for conjunction in conjunctions for p in conjunction)
+    require_columns(
+        ((p.attribute, p.is_text) for conjunction in conjunctions for p in conjunction), vocabulary
+    )
+
+
+def require_columns(wanted: Iterable[tuple[str, bool]], vocabulary: Vocabulary) -> None:
     columns = len(vocabulary) + vocabulary.new_columns(wanted)
     if columns > MOST_COLUMNS:
         raise ValueError(f"attributes: got {columns} when at most {MOST_COLUMNS} were expected")

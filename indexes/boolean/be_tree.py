@@ -9,7 +9,7 @@ all matches.
 import numpy as np
 
 from indexes.boolean.be_star_tree import BEStarTree
-from indexes.boolean.codes import MOST_BOUNDS, Codes, learn_codes
+from indexes.boolean.codes import MOST_BOUNDS, Codes, bounds_of, codes_of, learn_codes
 from indexes.boolean.tree_cut import RIGID
 
 __all__ = ["BETree"]
@@ -25,13 +25,10 @@ class BETree(BEStarTree):
 
     def _learn(self, live: np.ndarray, columns: int) -> Codes:
         """Cells of equal extent between the least and the greatest end of each column."""
-        quantiles = learn_codes(self._store, live, columns)
-        starts, bounds = np.zeros(columns + 1, np.int32), []
-        for column in range(columns):
-            own = quantiles.bounds[quantiles.starts[column] : quantiles.starts[column + 1]]
-            if len(own):
-                lines = np.unique(np.linspace(own[0], own[-1], MOST_BOUNDS))
-                bounds.append(lines)
-                starts[column + 1] = len(lines)
-        cells = np.concatenate(bounds) if bounds else np.zeros(0)
-        return Codes(np.cumsum(starts, dtype=np.int32), cells)
+        quantiles = bounds_of(learn_codes(self._store, live, columns))
+        return codes_of(
+            [
+                np.unique(np.linspace(own[0], own[-1], MOST_BOUNDS)) if len(own) else own
+                for own in quantiles
+            ]
+        )

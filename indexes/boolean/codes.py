@@ -4,15 +4,20 @@ Column c has the ascending bounds `bounds[starts[c] : starts[c + 1]]`, at most 2
 value's code is one more than the number of bounds below it, so 1 to 254.  A predicate's interval
 becomes an interval of codes: an event that satisfies it is never outside.  0 means that an event
 lacks the column, 255 that an interval has no upper end.
+
+Bounds are counted block by block: `pivots` has the last bound of each block of a column, which
+says where the only block begins that has to be looked at.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from indexes.boolean.batches import BETWEEN
+from indexes.boolean.bound_counts import BLOCK, count_below
 from indexes.boolean.evaluation import interval_of
 from indexes.boolean.kernels import bare, hot
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
@@ -25,11 +30,28 @@ _SAMPLED = 60_000  # rows looked at to learn the bounds
 
 class Codes(NamedTuple):
     starts: np.ndarray  # i4[columns + 1]
-    bounds: np.ndarray  # f8[...]
+    bounds: np.ndarray  # f8[... + BLOCK]
+    pivots: np.ndarray  # f8[BLOCK * columns]  inf where there is no whole block
+
+
+def codes_of(own: Sequence[np.ndarray]) -> Codes:
+    """Codes for columns with these bounds, ascending, each once."""
+    starts = np.zeros(len(own) + 1, np.int32)
+    np.cumsum([len(bounds) for bounds in own], out=starts[1:])
+    pivots = np.full((len(own), BLOCK), np.inf)
+    for column, bounds in enumerate(own):
+        ends = bounds[BLOCK - 1 :: BLOCK]
+        pivots[column, : len(ends)] = ends
+    return Codes(starts, np.concatenate((*own, np.full(BLOCK, np.inf))), pivots.ravel())
 
 
 def no_codes() -> Codes:
-    return Codes(np.zeros(1, np.int32), np.zeros(0))
+    return codes_of([])
+
+
+def bounds_of(codes: Codes) -> list[np.ndarray]:
+    """The bounds of each column."""
+    return [codes.bounds[a:b] for a, b in itertools.pairwise(codes.starts)]
 
 
 def learn_codes(store: RowStore, live: np.ndarray, columns: int) -> Codes:
@@ -40,44 +62,36 @@ def learn_codes(store: RowStore, live: np.ndarray, columns: int) -> Codes:
     used = _finite_ends(store.rows, picked, owners, ends)
     order = np.argsort(owners[:used], kind="stable")
     owners, ends = owners[order], ends[order]
-    starts = np.zeros(columns + 1, np.int32)
-    bounds = []
+    bounds = [np.zeros(0)] * columns
     for column, first, last in _runs(owners):
         own = np.sort(ends[first:last])
         distinct = np.unique(own)
         if len(distinct) > MOST_BOUNDS:
             at = np.linspace(0, len(own) - 1, MOST_BOUNDS).astype(np.int64)
             distinct = np.unique(own[at])
-        bounds.append(distinct)
-        starts[column + 1] = len(distinct)
-    return Codes(
-        np.cumsum(starts, dtype=np.int32), np.concatenate(bounds) if bounds else np.zeros(0)
-    )
+        bounds[column] = distinct
+    return codes_of(bounds)
 
 
 def extended(codes: Codes, columns: int, lines: Mapping[int, np.ndarray]) -> Codes:
     """Codes for so many columns; a new one is parted by its `lines`, or not at all."""
     known = len(codes.starts) - 1
-    sizes = [len(lines.get(column, ())) for column in range(known, columns)]
-    starts = np.concatenate((codes.starts, codes.starts[-1] + np.cumsum(sizes)))
-    new = [lines[column] for column in range(known, columns) if column in lines]
-    return Codes(starts.astype(np.int32), np.concatenate((codes.bounds, *new)))
+    new = codes_of([lines.get(column, np.zeros(0)) for column in range(known, columns)])
+    return Codes(
+        np.concatenate((codes.starts, codes.starts[-1] + new.starts[1:])),
+        np.concatenate((codes.bounds[:-BLOCK], new.bounds)),
+        np.concatenate((codes.pivots, new.pivots)),
+    )
 
 
 def with_lines(codes: Codes, lines: Mapping[int, np.ndarray]) -> Codes:
     """Where subscriptions name few ends, the lines of a known domain part it as well."""
-    starts, bounds = np.zeros_like(codes.starts), []
-    for column in range(len(starts) - 1):
-        own = codes.bounds[codes.starts[column] : codes.starts[column + 1]]
-        spare = MOST_BOUNDS - len(own)
-        if column in lines and spare:
-            given = lines[column]
-            own = np.union1d(own, given[:: -(-len(given) // spare)])
-        starts[column + 1] = len(own)
-        bounds.append(own)
-    return Codes(
-        np.cumsum(starts, dtype=np.int32), np.concatenate(bounds) if bounds else codes.bounds
-    )
+    bounds = bounds_of(codes)
+    for column, given in lines.items():
+        spare = MOST_BOUNDS - len(bounds[column])
+        if spare:
+            bounds[column] = np.union1d(bounds[column], given[:: -(-len(given) // spare)])
+    return codes_of(bounds)
 
 
 def _runs(owners: np.ndarray) -> list[tuple[int, int, int]]:
@@ -105,17 +119,14 @@ def _finite_ends(r, rows, owners, ends):
 
 
 @hot
-def code_of(starts, bounds, column, value):
+def code_of(codes, column, value):
     """From 1 to 254, never less for a greater value; 1 for a column that is not known yet."""
-    if column + 1 >= len(starts):
+    if column + 1 >= len(codes.starts):
         return 1
-    first, size = np.int64(starts[column]), np.int64(starts[column + 1] - starts[column])
-    low = first
-    while size > 0:  # halved without a branch, which would be foreseen half of the time
-        half = (size + 1) // 2
-        low += half * (bounds[low + half - 1] < value)
-        size -= half
-    return low - first + 1
+    below = BLOCK * count_below(codes.pivots, BLOCK * np.int64(column), BLOCK, value)
+    first = np.int64(codes.starts[column]) + below
+    left = np.int64(codes.starts[column + 1]) - first
+    return below + count_below(codes.bounds, first, min(left, BLOCK), value) + 1
 
 
 @hot
@@ -128,10 +139,10 @@ def cells_of(starts, column):
 def coarse(codes, column, kind, operands, operand, lists):
     """The interval of codes of one predicate."""
     low, high = interval_of(kind, operands, operand, lists)
-    first = 1 if low == -np.inf else code_of(codes.starts, codes.bounds, column, low)
+    first = 1 if low == -np.inf else code_of(codes, column, low)
     if low == high:
         return first, first
-    last = NO_END if high == np.inf else code_of(codes.starts, codes.bounds, column, high)
+    last = NO_END if high == np.inf else code_of(codes, column, high)
     return first, last
 
 

@@ -11,6 +11,7 @@ from indexes.boolean.vocabulary import UNKNOWN, Vocabulary
 __all__ = ["EncodedEvents", "encode_events"]
 
 Event = Mapping[str, Any]
+UNSTAMPED = 0  # whoever numbers columns without a vocabulary answers for them
 
 
 class EncodedEvents(NamedTuple):
@@ -24,6 +25,7 @@ class EncodedEvents(NamedTuple):
     values: np.ndarray  # f8[entries]  a number, or the code of a string
     weights: np.ndarray  # f8[entries]
     size: tuple[int, int]  # of the vocabulary
+    stamp: int = UNSTAMPED  # of the vocabulary
 
 
 def encode_events(events: Sequence[Event], vocabulary: Vocabulary) -> EncodedEvents:
@@ -57,6 +59,7 @@ def encode_events(events: Sequence[Event], vocabulary: Vocabulary) -> EncodedEve
         np.array(values, np.float64),
         np.array(weights, np.float64),
         vocabulary.size,
+        vocabulary.stamp,
     )
 
 

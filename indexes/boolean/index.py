@@ -12,9 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
-from indexes.boolean.arrays import adopt_names, canonical_arrays
-from indexes.boolean.batches import Batch, BooleanArrays, compile_batch, require_capacity
-from indexes.boolean.events import EncodedEvents, Event, encode_events
+from indexes.boolean.arrays import adopt_names, canonical_arrays, named_columns
+from indexes.boolean.batches import (
+    Batch,
+    BooleanArrays,
+    compile_batch,
+    require_capacity,
+    require_columns,
+)
+from indexes.boolean.events import UNSTAMPED, EncodedEvents, Event, encode_events
 from indexes.boolean.explanation import Explanation, explain_conjunctions
 from indexes.boolean.predicates import Predicate, as_conjunction
 from indexes.boolean.rows import RowStore
@@ -89,6 +95,7 @@ class BooleanIndex(Structure):
         starting = np.ones(len(ids), np.bool_)
         starting[1:] = ids[1:] != ids[:-1]
         self._require_new(ids[starting])
+        require_columns(named_columns(arrays), self._vocabulary)
         batch = adopt_names(arrays, self._vocabulary)
         self._insert_batch(ids, batch, starting)
 
@@ -137,6 +144,12 @@ class BooleanIndex(Structure):
         """Events ready to be matched; encode a batch once to match it again and again."""
         if not isinstance(events, EncodedEvents):
             return encode_events(events, self._vocabulary)
+        if events.stamp not in (UNSTAMPED, self._vocabulary.stamp):
+            raise ValueError(
+                "events: got a batch encoded for another index, or before this one was set in"
+                " order after deletions, when one for its present columns was expected; encode it"
+                " again"
+            )
         if events.size != self._vocabulary.size:
             raise ValueError(
                 f"events: got a batch encoded for {events.size} columns and strings when"

@@ -33,7 +33,7 @@ def _open_lists(p, codes, events, i, size, cursors, ends, bounds):
     count = 0
     for at in range(events.starts[i], events.starts[i + 1]):
         column = events.columns[at]
-        code = code_of(codes.starts, codes.bounds, column, events.values[at])
+        code = code_of(codes, column, events.values[at])
         for wanted in (code, ANY_VALUE):
             j = _list_at(p.keys, posting_key(size, column, wanted))
             if j >= 0:

@@ -1,4 +1,4 @@
-"""Tests of 64 intervals of codes at once: a mask with a bit for each interval that has the code."""
+"""Tests of 64 members at once: a mask with a bit for each of them that passes."""
 
 from typing import Any
 
@@ -6,9 +6,44 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-__all__ = ["CHUNK", "admitting", "lowest"]
+__all__ = ["CHUNK", "admitting", "agreeing", "lowest"]
 
-CHUNK = 64  # intervals tested together; so many may be read from any of them on
+CHUNK = 64  # bytes tested together; so many may be read from any of them on
+
+
+class _Chunk:
+    """Instructions for a vector of bytes and the mask that testing it leaves."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self._context, self._builder = context, builder
+        self._given = tuple(zip(arguments, signature.args, strict=True))
+        self._bytes = cgutils.ir.VectorType(cgutils.ir.IntType(8), CHUNK)
+
+    def load(self, array: int, place: int) -> Any:
+        """The bytes of an array from a place on, both of them arguments."""
+        values, kind = self._given[array]
+        data = self._context.make_array(kind)(self._context, self._builder, values).data
+        there = self._builder.gep(data, [self._cast(place, types.intp)])
+        return self._builder.load(self._builder.bitcast(there, self._bytes.as_pointer()), align=1)
+
+    def repeated(self, byte: int) -> Any:
+        """One argument in all places."""
+        ir, nothing = cgutils.ir, cgutils.ir.Constant(self._bytes, cgutils.ir.Undefined)
+        value = self._cast(byte, types.uint8)
+        single = self._builder.insert_element(nothing, value, ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), CHUNK), [0] * CHUNK)
+        return self._builder.shuffle_vector(single, nothing, zeros)
+
+    def mask(self, holds: Any, length: int) -> Any:
+        """The first bits, as many as an argument says."""
+        whole = cgutils.ir.IntType(CHUNK)
+        unwanted = self._builder.sub(whole(CHUNK), self._cast(length, types.int64))
+        wanted = self._builder.lshr(whole(-1), unwanted)
+        return self._builder.and_(self._builder.bitcast(holds, whole), wanted)
+
+    def _cast(self, argument: int, kind: Any) -> Any:
+        value, given = self._given[argument]
+        return self._context.cast(self._builder, value, given, kind)
 
 
 @intrinsic
@@ -16,29 +51,27 @@ def _admitting(typing_context: Any, lows: Any, highs: Any, at: Any, length: Any,
     """Bit i says whether lows[at + i] <= code <= highs[at + i]; `length` bits, 1 to `CHUNK`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ir = cgutils.ir
-        byte, mask = ir.IntType(8), ir.IntType(CHUNK)
-        bytes_ = ir.VectorType(byte, CHUNK)
-        place = context.cast(builder, arguments[2], signature.args[2], types.intp)
-
-        def load(which: int) -> Any:
-            data = context.make_array(signature.args[which])(context, builder, arguments[which])
-            there = builder.bitcast(builder.gep(data.data, [place]), bytes_.as_pointer())
-            return builder.load(there, align=1)
-
-        code = context.cast(builder, arguments[4], signature.args[4], types.uint8)
-        single = builder.insert_element(ir.Constant(bytes_, ir.Undefined), code, ir.IntType(32)(0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), CHUNK), [0] * CHUNK)
-        codes = builder.shuffle_vector(single, ir.Constant(bytes_, ir.Undefined), zeros)
-        holds = builder.and_(
-            builder.icmp_unsigned("<=", load(0), codes),
-            builder.icmp_unsigned("<=", codes, load(1)),
-        )
-        size = context.cast(builder, arguments[3], signature.args[3], types.int64)
-        wanted = builder.lshr(mask(-1), builder.sub(mask(CHUNK), size))
-        return builder.and_(builder.bitcast(holds, mask), wanted)
+        chunk = _Chunk(context, builder, signature, arguments)
+        codes = chunk.repeated(4)
+        above = builder.icmp_unsigned("<=", chunk.load(0, 2), codes)
+        below = builder.icmp_unsigned("<=", codes, chunk.load(1, 2))
+        return chunk.mask(builder.and_(above, below), 3)
 
     return types.int64(lows, highs, at, length, code), generate
+
+
+@intrinsic
+def _agreeing(typing_context: Any, prints: Any, at: Any, length: Any, own: Any) -> Any:
+    """Bit i says whether prints[at + i] is `own` or 0; `length` bits, 1 to `CHUNK`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        chunk = _Chunk(context, builder, signature, arguments)
+        prints = chunk.load(0, 1)
+        same = builder.icmp_unsigned("==", prints, chunk.repeated(3))
+        anything = builder.icmp_unsigned("==", prints, cgutils.ir.Constant(prints.type, None))
+        return chunk.mask(builder.or_(same, anything), 2)
+
+    return types.int64(prints, at, length, own), generate
 
 
 @intrinsic
@@ -62,6 +95,10 @@ def _admitting_plainly(lows: Any, highs: Any, at: int, length: int, code: int) -
     return sum(1 << i for i, (low, high) in enumerate(tests) if low <= code <= high)
 
 
+def _agreeing_plainly(prints: Any, at: int, length: int, own: int) -> int:
+    return sum(1 << i for i, print in enumerate(prints[at : at + length]) if print in (0, own))
+
+
 def _lowest_plainly(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
@@ -69,4 +106,5 @@ def _lowest_plainly(mask: int) -> int:
 # Set by NUMBA_DISABLE_JIT.
 _plain = getattr(config, "DISABLE_JIT", 0)
 admitting: Any = _admitting_plainly if _plain else _admitting
+agreeing: Any = _agreeing_plainly if _plain else _agreeing
 lowest: Any = _lowest_plainly if _plain else _lowest

@@ -10,15 +10,26 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from indexes.boolean.batches import BETWEEN, IN, KIND_OF, NOT_IN, Batch, BooleanArrays
+from indexes.boolean.batches import (
+    BETWEEN,
+    IN,
+    KIND_OF,
+    MOST_COLUMNS,
+    NOT_IN,
+    Batch,
+    BooleanArrays,
+)
 from indexes.boolean.be_star_tree import BEStarTree
 from indexes.boolean.events import EncodedEvents
+from indexes.boolean.predicates import Predicate
 from indexes.boolean.vocabulary import UNKNOWN, Vocabulary
+from indexes.forking import forked
 from indexes.hits import HitTable
 
 __all__ = ["BooleanMatcher", "Expressions", "NamedEvents", "Term"]
 
 _FEW_STRINGS = 100_000
+_FEW_COLUMNS = MOST_COLUMNS // 8
 
 
 class Term(Protocol):
@@ -58,14 +69,16 @@ class NamedEvents(Protocol):
 class BooleanMatcher:
     """It keeps itself in order while it changes, so it has no base.
 
-    Only strings that no subscription names any more stay, until the tree is built anew.
+    Only attributes and strings that no subscription names any more stay, until the tree is built
+    anew.  Attributes beyond `MOST_COLUMNS` have no place: conjunctions that name them match nothing
+    until they are inserted again, for one subscription too many must not stop all others.
     """
 
     delta_share = 0.0
 
     def __init__(self) -> None:
         self._tree = BEStarTree()
-        self._strings_at_first = 0
+        self._size_at_first = 0, 0  # columns, strings
 
     def __len__(self) -> int:
         return len(self._tree)
@@ -76,14 +89,18 @@ class BooleanMatcher:
 
     @property
     def is_worn(self) -> bool:
-        """Whether most strings that it has learnt may be of no use any more."""
-        _, strings = self._tree._vocabulary.size
-        return strings > 4 * self._strings_at_first + _FEW_STRINGS
+        """Whether most attributes or strings that it has learnt may be of no use any more."""
+        columns, strings = self._tree._vocabulary.size
+        at_first, strings_at_first = self._size_at_first
+        return (
+            strings > 4 * strings_at_first + _FEW_STRINGS or columns > 4 * at_first + _FEW_COLUMNS
+        )
 
     def insert_many(self, ids: np.ndarray, expressions: Expressions) -> None:
         """Add new ids, each with its alternatives."""
         new = self._tree._require_new(ids)
-        batch, alternatives = compile_expressions(expressions, self._tree._vocabulary)
+        fitting = _fitting(expressions, self._tree._vocabulary)
+        batch, alternatives = compile_expressions(fitting, self._tree._vocabulary)
         starting = np.zeros(len(batch.counts), np.bool_)
         starting[np.cumsum(alternatives) - alternatives] = True
         self._tree._insert_batch(np.repeat(new, alternatives), batch, starting)
@@ -100,12 +117,15 @@ class BooleanMatcher:
         return np.unique(store.rows.ids[store.live()])
 
     def fork(self) -> Self:
-        return copy.deepcopy(self)
+        """A copy for another thread; its rows copy themselves array by array as well."""
+        twin = forked(self, [self._tree._store])
+        twin._tree._store = copy.deepcopy(self._tree._store)
+        return twin
 
     def rebase(self) -> None:
         """Build the tree anew."""
         self._tree = BEStarTree.from_arrays(self._tree.to_arrays())
-        _, self._strings_at_first = self._tree._vocabulary.size
+        self._size_at_first = self._tree._vocabulary.size
 
     @property
     def is_stale(self) -> bool:
@@ -128,8 +148,34 @@ class BooleanMatcher:
     def from_arrays(cls, arrays: BooleanArrays) -> Self:
         matcher = cls()
         matcher._tree.insert_arrays(arrays)
-        matcher._strings_at_first = len(arrays.string_lengths)
+        matcher._size_at_first = matcher._tree._vocabulary.size
         return matcher
+
+
+def _fitting(expressions: Expressions, vocabulary: Vocabulary) -> Expressions:
+    """The expressions with conjunctions that match nothing in the place of those without columns.
+
+    One column is kept for what these ask for.
+    """
+    terms = sum(len(conjunction) for expression in expressions for conjunction in expression)
+    if len(vocabulary) + terms < MOST_COLUMNS:
+        return expressions
+    new: set[tuple[str, bool]] = set()
+    nothing = (Predicate("", "=", 0.0), Predicate("", "=", 1.0))
+
+    def fitted(conjunction: Sequence[Term]) -> Sequence[Term]:
+        wanted = {(term.attribute, _is_text(term.value)) for term in conjunction}
+        wanted = {one for one in wanted if vocabulary.new_columns([one])} - new
+        if len(vocabulary) + len(new) + len(wanted) >= MOST_COLUMNS:
+            return nothing if wanted else conjunction
+        new.update(wanted)
+        return conjunction
+
+    return [[fitted(conjunction) for conjunction in expression] for expression in expressions]
+
+
+def _is_text(value: Any) -> bool:
+    return type(value[0] if isinstance(value, tuple | list) else value) is str
 
 
 def compile_expressions(
@@ -203,4 +249,11 @@ def encode_named(events: NamedEvents, vocabulary: Vocabulary) -> EncodedEvents:
         values[is_text] = np.array(codes)[values[is_text].astype(np.int64)]
     kept = columns >= 0
     starts = np.append(0, np.cumsum(kept))[events.starts]
-    return EncodedEvents(starts, columns[kept], values[kept], events.weights[kept], vocabulary.size)
+    return EncodedEvents(
+        starts,
+        columns[kept],
+        values[kept],
+        events.weights[kept],
+        vocabulary.size,
+        vocabulary.stamp,
+    )

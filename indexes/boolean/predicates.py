@@ -43,6 +43,7 @@ class Predicate:
         where = f"predicate {self.attribute} {self.op} {self.value!r}"
         if not isinstance(self.attribute, str):
             raise ValueError(f"{where}: got {self.attribute!r} when an attribute was expected")
+        _require_text(self.attribute, where)
         if not isinstance(self.op, str) or self.op not in OPERATORS:
             wanted = ", ".join(OPERATORS)
             raise ValueError(f"{where}: got operator {self.op!r} when one of {wanted} was expected")
@@ -57,6 +58,8 @@ class Predicate:
 
 def _checked_value(op: str, value: Any, where: str) -> Value:
     if op == "between":
+        if isinstance(value, set | frozenset):
+            raise ValueError(f"{where}: got a set, which has no order, when a list was expected")
         ends = _members(value, where)
         if len(ends) != 2:
             raise ValueError(f"{where}: got {len(ends)} ends when [low, high] was expected")
@@ -69,12 +72,25 @@ def _checked_value(op: str, value: Any, where: str) -> Value:
     if isinstance(value, str):
         if op not in _OF_STRINGS:
             raise ValueError(f"{where}: got a string when {op} expected a number")
+        _require_text(value, where)
         return value
     return as_number(value, where)
 
 
+def _require_text(text: str, where: str) -> None:
+    """Refuse what UTF-8 has no bytes for: it could not be saved."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as wrong:
+        got = text[wrong.start : wrong.end]
+        raise ValueError(
+            f"{where}: got {got!r} when text without surrogates was expected"
+        ) from None
+
+
 def _members(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list | tuple | set | frozenset | np.ndarray):
+    is_list = isinstance(value, list | tuple | set | frozenset)
+    if not is_list and not (isinstance(value, np.ndarray) and value.ndim == 1):
         raise ValueError(f"{where}: got {value!r} when a list was expected")
     return list(value)
 
@@ -83,6 +99,7 @@ def _checked_list(values: list[Any], where: str) -> tuple[float, ...] | tuple[st
     if not values:
         raise ValueError(f"{where}: got an empty list when at least one value was expected")
     if all(isinstance(value, str) for value in values):
+        _require_text("".join(values), where)
         return tuple(str(value) for value in values)
     if any(isinstance(value, str) for value in values):
         raise ValueError(f"{where}: got strings and numbers when one of the two was expected")
@@ -121,4 +138,7 @@ def as_conjunction(predicates: Sequence[Predicate]) -> list[Predicate]:
     for predicate in conjunction:
         if not isinstance(predicate, Predicate):
             raise ValueError(f"predicates: got {predicate!r} when a Predicate was expected")
+    weights = [predicate.weight for predicate in conjunction]
+    if math.isinf(sum(weights)):
+        raise ValueError(f"predicates: got weights {weights} when a finite sum was expected")
     return conjunction

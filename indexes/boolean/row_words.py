@@ -25,7 +25,7 @@ from indexes.id_map import unlink as unlink_id
 
 KIND_SHIFT, PLACE_SHIFT = 28, 18
 COLUMN_MASK, PLACE_MASK = (1 << 18) - 1, (1 << 10) - 1
-FREE, USED, LIVE, WORDS, LISTS, DEAD = range(6)  # fields of `state`
+FREE, USED, LIVE, WORDS, LISTS, DEAD, DEAD_LISTS = range(7)  # fields of `state`
 SIZE_MASK, SHARED_SHIFT = (1 << 16) - 1, 16
 MOST_ROWS = 1 << 28
 _AHEAD = 8  # rows that are asked for before they are copied
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
     meta: np.ndarray  # u4[2 * words]
     reals: np.ndarray  # f8[words]
     lists: np.ndarray  # f8[...]
-    state: np.ndarray  # i8[6]
+    state: np.ndarray  # i8[7]
 
 
 @hot
@@ -112,6 +112,8 @@ def append_rows(r, slots, ids, starting, b, rows):
 def copy_rows(old, new, rows, numbers):
     """Lay rows out anew, one after another, under other numbers."""
     for i in range(len(rows)):
+        if i + 2 * _AHEAD < len(rows):
+            prefetch(old.start, rows[i + 2 * _AHEAD])
         if i + _AHEAD < len(rows):
             prefetch(old.reals, old.start[rows[i + _AHEAD]])
             prefetch(old.reals, old.start[rows[i + _AHEAD]] + 8)
@@ -145,7 +147,10 @@ def release_rows(r, slots, rows):
             unlink_id(slots, r.ids, r.ids[row])
         size, p, _, o = place_of(r, row)
         for i in range(size):
-            o += 2 if r.meta[p + i] >> KIND_SHIFT == BETWEEN else 1
+            kind = r.meta[p + i] >> KIND_SHIFT
+            if kind in (IN, NOT_IN):
+                r.state[DEAD_LISTS] += 1 + int(r.lists[int(r.reals[o])])
+            o += 2 if kind == BETWEEN else 1
         r.state[DEAD] += o - r.start[row]
         r.ids[row] = -2 - r.state[FREE]
         r.state[FREE] = row

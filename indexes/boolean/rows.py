@@ -9,6 +9,7 @@ from indexes.boolean.row_words import (
     ALONE,
     ALTERNATIVE,
     DEAD,
+    DEAD_LISTS,
     FREE,
     LISTS,
     LIVE,
@@ -25,6 +26,8 @@ from indexes.boolean.row_words import (
 )
 from indexes.id_map import check_slots, empty_slots, find_many, link_many
 
+_FEW_DEAD = 4096  # words, or places of lists, that are not worth closing gaps for
+
 
 def _empty() -> Rows:
     words = np.zeros(0)
@@ -34,7 +37,7 @@ def _empty() -> Rows:
         meta=words.view(np.uint32),
         reals=words,
         lists=np.zeros(0),
-        state=np.array([NIL, 0, 0, 0, 0, 0]),
+        state=np.array([NIL, 0, 0, 0, 0, 0, 0]),
     )
 
 
@@ -90,14 +93,17 @@ class RowStore:
         """Forget rows; whoever asks releases all rows of an id."""
         release_rows(self.rows, self._slots, rows)
         state = self.rows.state
-        if state[DEAD] > 4096 and 2 * state[DEAD] > state[WORDS]:
+        worn = state[DEAD] > _FEW_DEAD and 2 * state[DEAD] > state[WORDS]
+        # Both are copied then: for the sake of lists alone, only if they are as much as the rest.
+        lists = int(state[DEAD_LISTS])
+        if worn or (lists > _FEW_DEAD and 2 * lists > max(state[LISTS], state[WORDS])):
             self.compact()
 
     def compact(self) -> None:
         """Close the gaps that released rows left; rows keep their numbers."""
         live = self.live()
         state = self.rows.state.copy()
-        state[[WORDS, LISTS, DEAD]] = 0
+        state[[WORDS, LISTS, DEAD, DEAD_LISTS]] = 0
         self._copy(self.rows.ids, state, live, live)
 
     def renumber(self, rows: np.ndarray) -> np.ndarray:
@@ -109,7 +115,7 @@ class RowStore:
         ids[: len(rows)] = self.rows.ids[rows]
         new = np.full(self.capacity, NIL, np.int32)
         new[rows] = numbers
-        self._copy(ids, np.array([NIL, len(rows), len(rows), 0, 0, 0]), rows, numbers)
+        self._copy(ids, np.array([NIL, len(rows), len(rows), 0, 0, 0, 0]), rows, numbers)
         self._slots = empty_slots(len(self._slots) * 4 // 5)
         link_many(self._slots, self.rows.ids, numbers[self._shared(numbers) != ALTERNATIVE])
         return new
@@ -125,11 +131,11 @@ class RowStore:
             start=np.zeros(self.capacity, np.int32),
             meta=reals.view(np.uint32),
             reals=reals,
-            lists=np.zeros(int(old.state[LISTS])),
+            lists=np.zeros(int(old.state[LISTS] - old.state[DEAD_LISTS])),
             state=state,
         )
         copy_rows(old, new, rows, numbers)
-        self.rows = new._replace(lists=new.lists[: new.state[LISTS]].copy())
+        self.rows = new
 
     def export(self, rows: np.ndarray) -> Batch:
         """The conjunctions of rows, each in the order given."""
@@ -159,8 +165,9 @@ class RowStore:
             free.add(row)
             row = -2 - int(r.ids[row])
         assert free == set(range(int(r.state[USED]))) - set(live.tolist())
-        assert r.state[WORDS] == r.state[DEAD] + _needed(self.export(live))[0]
-        assert r.state[WORDS] <= len(r.reals)
+        words, lists = _needed(self.export(live))
+        assert r.state[WORDS] == r.state[DEAD] + words <= len(r.reals)
+        assert r.state[LISTS] == r.state[DEAD_LISTS] + lists <= len(r.lists)
 
     def _shared(self, rows: np.ndarray) -> np.ndarray:
         return self.rows.meta[2 * self.rows.start[rows].astype(np.int64)] >> SHARED_SHIFT

@@ -3,6 +3,8 @@
 It makes room where kernels run out of it, and says no more than where rows are.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from indexes.boolean.codes import Codes
@@ -19,6 +21,7 @@ from indexes.boolean.tree_layout import (
     LONGEST,
     M_ARRAYS,
     P_ARRAYS,
+    PDIR_COUNT,
     USED_C,
     USED_D,
     USED_E,
@@ -57,11 +60,11 @@ class TreeBody:
                 where=np.full(store.capacity, NIL, np.int32),
                 at_root=np.full(len(demand), NIL, np.int32),
             )
-            made = settle(self.tree, store.rows, local, 0, PARTITION, self.options)
+            made = settle(self.tree, store.rows, local, 0, PARTITION, self.options, False)
             if len(made):
                 break
             spare *= 4
-        self._resize(0)
+        self._resize((0,) * 5)
 
     def insert(self, store: RowStore, demand: np.ndarray, rows: np.ndarray) -> None:
         self._widen(store.capacity, len(demand))
@@ -103,27 +106,30 @@ class TreeBody:
         self.tree = t._replace(where=where, at_root=at_root)
 
     def _grow(self) -> None:
-        most = int(self.tree.c[:, COUNT].max(initial=0))
-        longest = int(self.tree.state[LONGEST])
-        self._resize(8 * (most + self.options.capacity) + longest + 128)
+        """Room for splits of many l-nodes, or of the largest (see `tree_room`), and an eighth."""
+        t, some = self.tree, 16 * self.options.capacity + 128
+        most, listed = (int(t.c[:, field].max()) for field in (COUNT, PDIR_COUNT))
+        columns = min(most + 1, len(t.at_root))
+        nodes = some + columns
+        entries = 16 * some + 8 * columns + 3 * int(t.state[LONGEST])
+        directory = 16 * some + 2 * (columns + listed)
+        spare = nodes, nodes, 8 * some + 10 * most, entries, directory
+        used = t.state[[USED_C, USED_P, USED_M, USED_E, USED_D]]
+        self._resize((used // 8 + spare).tolist())
 
-    def _resize(self, spare: int) -> None:
-        """Give every kind of run and node room for so many more, and for an eighth."""
+    def _resize(self, spare: Sequence[int]) -> None:
+        """Give c-nodes, p-nodes, members, entries and directories room for so many more."""
         t = self.tree
-
-        def room(used: int, times: int) -> int:
-            count = int(t.state[used])
-            return count + times * spare + (count // 8 if spare else 0) + CHUNK
-
+        kinds = (
+            (C_ARRAYS, USED_C),
+            (P_ARRAYS, USED_P),
+            (M_ARRAYS, USED_M),
+            (E_ARRAYS, USED_E),
+            (D_ARRAYS, USED_D),
+        )
         sizes = {
-            name: room(used, times)
-            for names, used, times in (
-                (C_ARRAYS, USED_C, 1),
-                (P_ARRAYS, USED_P, 1),
-                (M_ARRAYS, USED_M, 8),
-                (E_ARRAYS, USED_E, 16),
-                (D_ARRAYS, USED_D, 16),
-            )
+            name: int(t.state[used]) + more + CHUNK
+            for (names, used), more in zip(kinds, spare, strict=True)
             for name in names
         }
         self.tree = t._replace(**{name: _resized(getattr(t, name), n) for name, n in sizes.items()})

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from indexes.boolean.batches import EQ
 from indexes.boolean.codes import Codes
+from indexes.boolean.fingerprints import ANY, fingerprint_of
 from indexes.boolean.kernels import NIL
-from indexes.boolean.masks import CHUNK
-from indexes.boolean.row_words import COLUMN_MASK, SIZE_MASK, Rows
+from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, SIZE_MASK, Rows
 from indexes.boolean.tree_layout import (
     CARD_LEVELS,
     COLUMN,
@@ -40,11 +41,13 @@ from indexes.boolean.tree_layout import (
     SIZE,
     START,
     THIRD,
-    USED_E,
-    USED_M,
     Tree,
+    word_of,
 )
 from indexes.boolean.tree_local import Options, localise
+from indexes.boolean.tree_run_check import check_runs
+
+_word_of = getattr(word_of, "py_func", word_of)  # kernels of kernels have no way in from Python
 
 
 class TreeChecker:
@@ -52,6 +55,7 @@ class TreeChecker:
         self.t, self.r, self.codes, self.options = tree, rows, codes, options
         self.seen: list[int] = []  # rows
         self.buckets: set[int] = set()
+        self.demand = np.ones(len(codes.starts))
 
     def c_node(self, node: int, path: list[int]) -> tuple[np.ndarray, float, int]:
         """Check a c-node and all below it; return its own box, greatest weight and members."""
@@ -91,6 +95,7 @@ class TreeChecker:
             box = _union(box, own)
             if path:
                 assert (t.m_low[at], t.m_high[at]) == tuple(own[-1])
+            self.prints(node, at, row, path)
             columns, weights = self.weights(row)
             assert t.m_sum[at] >= weights.sum() * (1 - 1e-12)
             best, oldest = max(best, float(t.m_sum[at])), min(oldest, int(r.ids[row]))
@@ -103,7 +108,7 @@ class TreeChecker:
             self.beside(at, row, path)
         assert t.best[node] == best
         assert t.oldest[node] <= oldest
-        if on_levels:
+        if on_levels and best < np.inf:  # where it is infinite, weights are not asked for
             least = t.cards[node, FLOORS : FLOORS + len(levels)] * (
                 unit := float(t.heaviest[node]) / 255 * (1 + 1e-9)
             )
@@ -114,6 +119,8 @@ class TreeChecker:
 
     def shares(self, at: int, row: int, path: list[int]) -> None:
         """A member's bound never falls short, whatever the event's weights are."""
+        if self.t.m_sum[at] == np.inf:
+            return
         t, unit = self.t, float(self.t.m_sum[at]) / 255 * (1 + 1e-9)
         columns, weights = self.weights(row)
         packed = int(t.m_record[at, SHARES])
@@ -128,6 +135,17 @@ class TreeChecker:
             len(columns) - np.isin(columns, path).sum() - sum(word >> 16 > 0 for word in words)
         )
         assert int(t.m_record[at, ROW]) >> ROW_BITS == min(15, untested)
+
+    def prints(self, node: int, at: int, row: int, path: list[int]) -> None:
+        """A member's fingerprint is that of an equality on the c-node's own column, if any."""
+        wanted, columns = [], self.weights(row)[0].tolist()
+        start, size = int(self.r.start[row]), len(columns)
+        metas, first = self.r.meta[2 * start + 1 :], start + size // 2 + 1 + size
+        for i, column in enumerate(columns):  # equalities come first, and have one operand each
+            if path and column == path[-1] and metas[i] >> KIND_SHIFT == EQ:
+                wanted.append(fingerprint_of(float(self.r.reals[first + i])))
+        assert int(self.t.m_print[at]) in (wanted or [ANY])
+        assert self.t.printed[node] or not wanted
 
     def weights(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """Columns and weights of a row's predicates."""
@@ -169,7 +187,7 @@ class TreeChecker:
             place = int(t.c[node, ENTRY])
             assert run[place] == node
             word, (low, high) = int(t.e_word[start + place]), t.own[node, len(path) - 1].tolist()
-            assert (word >> 16, (word >> 8) & 255, word & 255) == (path[-1] + 1, low, high)
+            assert word == _word_of(path[-1], low, high)
             assert (t.e_low[start + place], t.e_high[start + place]) == (low, high)
             assert t.e_top[start + place] == t.top[node]
         assert p[SIZE] == size > 0
@@ -198,8 +216,8 @@ class TreeChecker:
 
     def predicates(self, row: int) -> list[tuple[int, int, int]]:
         """Column and codes of each predicate of a row, from its operands."""
-        demand, rows = np.ones(1 << 18), np.array([row], np.int32)
-        local = localise(self.r, self.codes, demand, 1, rows, True)
+        rows = np.array([row], np.int32)
+        local = localise(self.r, self.codes, self.demand, 1, rows, True)
         columns, lows, highs = local.columns.tolist(), local.lows.tolist(), local.highs.tolist()
         return list(zip(columns, lows, highs, strict=True))
 
@@ -212,9 +230,7 @@ class TreeChecker:
 def check_tree(tree: Tree, rows: Rows, codes: Codes, live: np.ndarray, options: Options) -> None:
     checker = TreeChecker(tree, rows, codes, options)
     checker.c_node(0, [])
-    # Codes are read by chunks, the last of which may reach beyond what is used.
-    assert tree.state[USED_M] + CHUNK <= len(tree.m_low)
-    assert tree.state[USED_E] + CHUNK <= len(tree.e_low)
+    check_runs(tree)
     assert sorted(checker.seen) == live.tolist()
     columns = {int(c): int(p) for c, p in enumerate(tree.at_root) if p != NIL}
     directory = slice(tree.c[0, PDIR], tree.c[0, PDIR] + tree.c[0, PDIR_COUNT])

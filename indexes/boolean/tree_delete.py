@@ -10,9 +10,8 @@ from numba import njit
 
 from indexes.boolean.codes import coarse_on
 from indexes.boolean.kernels import NIL, bare
-from indexes.boolean.masks import CHUNK
 from indexes.boolean.row_words import COLUMN_MASK, place_of
-from indexes.boolean.tree_insert import room_for_one
+from indexes.boolean.tree_insert import room_for
 from indexes.boolean.tree_layout import (
     COUNT,
     DEPTH,
@@ -29,7 +28,6 @@ from indexes.boolean.tree_layout import (
     ROOT,
     SEGMENT,
     SIZE,
-    USED_M,
     copy_member,
     row_of,
 )
@@ -42,6 +40,7 @@ from indexes.boolean.tree_nodes import (
     free_c,
     show_bounds,
 )
+from indexes.boolean.tree_room import can_fill
 from indexes.boolean.tree_runs import give_run
 from indexes.boolean.tree_settle import path_of
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS, weigh_member
@@ -189,7 +188,7 @@ def _tidy(t, r, codes, node, capacity, path, parts):
             node = over
         elif left == NIL and right == NIL and over != NIL and t.c[over, PDIR_COUNT] == 0:
             together = t.c[node, COUNT] + t.c[over, COUNT]
-            if 2 * together > capacity or not _fits(t, together):
+            if 2 * together > capacity or not can_fill(t, together):
                 return
             _merge(t, r, node, over, parts)
             node = over
@@ -198,20 +197,16 @@ def _tidy(t, r, codes, node, capacity, path, parts):
 
 
 @bare
-def _fits(t, members):
-    """Whether a run for so many can be taken, and be read by chunks."""
-    return t.state[USED_M] + members + 8 + CHUNK <= len(t.m_low)
-
-
-@bare
 def _merge(t, r, node, over, parts):
     """Move the members of a bucket to its parent; both test the same column on the same path."""
+    first = room_for(t, over, t.c[node, COUNT])  # by one run, not by one longer than another
     for i in range(t.c[node, COUNT]):
-        at = room_for_one(t, over)
+        at = first + i
         copy_member(t, t.c[node, SEGMENT] + i, at)
         row = row_of(t, at)
         t.where[row] = over
         weigh_member(t, r, over, at, row, parts)
+    t.printed[over] |= t.printed[node]
     widen(t.own, over, t.own, node, t.c[node, DEPTH])
     t.top[over] = max(t.top[over], t.top[node])
     _replace(t, node, NIL)

@@ -3,15 +3,14 @@
 import numpy as np
 from numba import njit
 
+from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, inner
-from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_home import home_of
 from indexes.boolean.tree_layout import (
     COUNT,
     DEPTH,
     LEFT,
     LIMIT,
-    LONGEST,
     MEMBERS,
     MOST_DEPTH,
     OVER,
@@ -22,17 +21,13 @@ from indexes.boolean.tree_layout import (
     ROOM,
     SEGMENT,
     SIZE,
-    USED_C,
-    USED_D,
-    USED_E,
-    USED_M,
-    USED_P,
     copy_member,
     row_of,
 )
 from indexes.boolean.tree_local import local_on, localise
 from indexes.boolean.tree_members import gather_total, write_member
 from indexes.boolean.tree_nodes import show_bounds
+from indexes.boolean.tree_room import can_enter, can_fill, can_split
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
 from indexes.boolean.tree_settle import CLUSTER, PARTITION, settle
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS
@@ -43,49 +38,45 @@ def insert_rows(t, r, codes, demand, live, rows, start, options):
     """Insert from position `start` on; return the position at which arrays ran out of room."""
     path, parts = np.empty(MOST_DEPTH, np.int64), np.empty(ROOM_FOR_PARTS)
     for i in range(start, len(rows)):
-        if not _has_room(t, 1, options.capacity):
+        if not can_enter(t):
             return i
         local = localise(r, codes, demand, live, rows[i : i + 1], options.by_size)
         node = home_of(t, r, local, path, options)
+        splits = t.c[node, COUNT] >= max(t.c[node, LIMIT], options.capacity)
+        if t.c[node, COUNT] and not _can_take(t, node, splits):
+            return i  # nothing has changed, for a new bucket would have no members
         depth = t.c[node, DEPTH]
-        low, high = 1, 255
+        low, high, own = 1, 255, ANY
         if depth:
-            low, high = local_on(local, 0, path[depth - 1])
-        at = room_for_one(t, node)
-        write_member(t, r, local, 0, node, at, low, high, path, depth, parts)
+            low, high, own = local_on(local, 0, path[depth - 1])
+        at = room_for(t, node, 1)
+        write_member(t, r, local, 0, node, at, low, high, own, path, depth, parts)
         _tell_above(t, r, codes, rows[i], node)
-        if t.c[node, COUNT] > max(t.c[node, LIMIT], options.capacity):
-            if not _has_room(t, t.c[node, COUNT] + 8, options.capacity):
-                # Out of room to split, which the next insertion will do.
-                return i + 1
+        if splits:
             _split(t, r, codes, demand, live, node, options)
     return len(rows)
 
 
 @bare
-def _has_room(t, members, capacity):
-    """Whether an l-node of so many may be split without running out of anything."""
-    most = 4 * (members + capacity) + 64
-    return (
-        t.state[USED_C] + most <= len(t.c)
-        and t.state[USED_P] + most <= len(t.p)
-        and t.state[USED_M] + 8 * most + CHUNK <= len(t.m_low)
-        and t.state[USED_E] + 16 * most + 4 * t.state[LONGEST] + CHUNK <= len(t.e_node)
-        and t.state[USED_D] + 16 * most <= len(t.d_node)
-    )
+def _can_take(t, node, splits):
+    """Whether there is room for one more member of an l-node, which may be one too many."""
+    count = t.c[node, COUNT] + 1
+    if splits:
+        return can_split(t, node, count)
+    return count <= t.c[node, ROOM] or can_fill(t, count)
 
 
 @bare
-def room_for_one(t, node):
-    """A free place at the end of an l-node, whose run may have to move."""
+def room_for(t, node, more):
+    """Free places at the end of an l-node, whose run may have to move; the first of them."""
     count = t.c[node, COUNT]
-    if count == t.c[node, ROOM]:
-        old, start = t.c[node, SEGMENT], take_run(t, MEMBERS, count + 1)
+    if count + more > t.c[node, ROOM]:
+        old, start = t.c[node, SEGMENT], take_run(t, MEMBERS, count + more)
         for i in range(count):
             copy_member(t, old + i, start + i)
         give_run(t, MEMBERS, old, t.c[node, ROOM])
-        t.c[node, SEGMENT], t.c[node, ROOM] = start, room_of(class_of(count + 1))
-    t.c[node, COUNT] += 1
+        t.c[node, SEGMENT], t.c[node, ROOM] = start, room_of(class_of(count + more))
+    t.c[node, COUNT] += more
     return t.c[node, SEGMENT] + count
 
 
@@ -128,4 +119,4 @@ def _split(t, r, codes, demand, live, node, options):
     local = localise(r, codes, demand, live, rows_of(t, node), options.by_size)
     is_leaf = t.c[node, LEFT] == NIL and t.c[node, RIGHT] == NIL
     open_bucket = node != 0 and is_leaf and t.c[node, PDIR_COUNT] == 0
-    settle(t, r, local, node, CLUSTER if open_bucket else PARTITION, options)
+    settle(t, r, local, node, CLUSTER if open_bucket else PARTITION, options, True)

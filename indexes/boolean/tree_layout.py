@@ -8,8 +8,9 @@ All buckets of a p-node stand one after another in `entries`, so that stabbing t
 over words and not a descent; below the root the buckets of all p-nodes of a c-node share one run.
 In the same way the p-nodes of a c-node are a run of `directory`, and the members of an l-node are
 runs of columns, each of which is tested for many members at a time: the codes on the c-node's own
-column, a word that tests a further predicate, and a record with what is asked of the few that are
-left.  A word packs column + 1, low and high; column + 1 is 0 where there is nothing to test.
+column, the fingerprint of an equality on it, a word that tests a further predicate, and a record
+with what is asked of the few that are left.  A word packs column + 1, low and high;
+column + 1 is 0 where there is nothing to test.
 
 Row 0 of `c` is the root.
 """
@@ -66,6 +67,7 @@ class Tree(NamedTuple):
     best: np.ndarray  # f4[c-nodes]  greatest sum of weights in the l-node
     top: np.ndarray  # f4[c-nodes]  ... and in the p-directory
     oldest: np.ndarray  # i8[c-nodes]  least id in the l-node
+    printed: np.ndarray  # b1[c-nodes]  whether a member has a fingerprint
     lost: np.ndarray  # i8[c-nodes]  false candidates in the l-node that searches have met
     p: np.ndarray  # i4[p-nodes, P_FIELDS]
     p_top: np.ndarray  # f4[p-nodes]
@@ -78,6 +80,7 @@ class Tree(NamedTuple):
     d_node: np.ndarray  # i4[directory]
     m_low: np.ndarray  # u1[members]
     m_high: np.ndarray  # u1[members]
+    m_print: np.ndarray  # u1[members]  what an equality on the own column asks for, or ANY
     m_first: np.ndarray  # u4[members]  the word that rejects most
     m_sum: np.ndarray  # f4[members]  sum of weights, never too small
     m_beside: np.ndarray  # u4[members]  four columns beside the path, a byte each: see `FOLDS`
@@ -99,12 +102,13 @@ C_ARRAYS = (
     "best",
     "top",
     "oldest",
+    "printed",
     "lost",
 )
 P_ARRAYS = ("p", "p_top")
 E_ARRAYS = ("e_word", "e_low", "e_high", "e_node", "e_top")
 D_ARRAYS = ("d_column", "d_node")
-M_ARRAYS = ("m_low", "m_high", "m_first", "m_sum", "m_beside", "m_record")
+M_ARRAYS = ("m_low", "m_high", "m_print", "m_first", "m_sum", "m_beside", "m_record")
 
 
 def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tree:
@@ -121,6 +125,7 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         best=np.zeros(c, np.float32),
         top=np.zeros(c, np.float32),
         oldest=np.zeros(c, np.int64),
+        printed=np.zeros(c, np.bool_),
         lost=np.zeros(c, np.int64),
         p=np.zeros((p, P_FIELDS), np.int32),
         p_top=np.zeros(p, np.float32),
@@ -133,6 +138,7 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         d_node=np.zeros(directory, np.int32),
         m_low=np.zeros(members, np.uint8),
         m_high=np.zeros(members, np.uint8),
+        m_print=np.zeros(members, np.uint8),
         m_first=np.zeros(members, np.uint32),
         m_sum=np.zeros(members, np.float32),
         m_beside=np.zeros(members, np.uint32),
@@ -166,6 +172,7 @@ def copy_entry(t, source, to):
 @hot
 def copy_member(t, source, to):
     t.m_low[to], t.m_high[to], t.m_sum[to] = t.m_low[source], t.m_high[source], t.m_sum[source]
-    t.m_first[to], t.m_beside[to] = t.m_first[source], t.m_beside[source]
+    t.m_print[to], t.m_first[to] = t.m_print[source], t.m_first[source]
+    t.m_beside[to] = t.m_beside[source]
     for field in range(4):
         t.m_record[to, field] = t.m_record[source, field]

@@ -3,8 +3,9 @@
 import numpy as np
 
 from indexes.boolean.evaluation import all_hold, score_of
+from indexes.boolean.fingerprints import fingerprint
 from indexes.boolean.kernels import NIL, hot
-from indexes.boolean.masks import CHUNK, admitting, lowest
+from indexes.boolean.masks import CHUNK, admitting, agreeing, lowest
 from indexes.boolean.prefetching import prefetch
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
@@ -21,14 +22,25 @@ from indexes.boolean.tree_layout import (
 )
 from indexes.boolean.tree_stab import admits
 
+_BLOCK = 16  # members whose first words are tested together, whichever are asked for
 VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nodes, l-nodes
 
 
 @hot
-def code_at(t, node, seen):
-    """The event's code on a c-node's own column."""
+def _admitted(t, node, s, at, length):
+    """A mask of the members that admit the event's value on the c-node's own column."""
     pnode = t.c[node, PNODE]
-    return seen[t.p[pnode, COLUMN] + 1] if pnode != NIL else seen[0]
+    if pnode == NIL:
+        return admitting(t.m_low, t.m_high, at, length, s.seen[0])
+    column = t.p[pnode, COLUMN]
+    if not t.printed[node]:
+        return admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
+    mask = agreeing(t.m_print, at, length, fingerprint(s.values[column]))
+    level = t.c[node, DEPTH] - 1
+    # An event that reaches a box of one code has the code of all members.
+    if mask and t.own[node, level, 0] != t.own[node, level, 1]:
+        mask &= admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
+    return mask
 
 
 @hot
@@ -45,16 +57,29 @@ def _worthy(t, s, at, mask, limit):
 
 
 @hot
-def screen_chunk(t, node, s, at, length, code, limit, waiting):
+def _admitting_first(t, s, at, mask):
+    """Of members in a mask, those whose first word the event passes."""
+    for block in range(0, CHUNK, _BLOCK):
+        some = (mask >> block) & ((1 << _BLOCK) - 1)
+        if some:
+            words, passed = t.m_first[at + block : at + block + _BLOCK], 0
+            for i in range(_BLOCK):
+                passed |= int(admits(words[i], s.seen)) << i
+            mask ^= (some & ~passed) << block
+    return mask
+
+
+@hot
+def screen_chunk(t, node, s, at, length, limit, waiting):
     """Let members that pass the first tests wait for the others; return how many wait."""
-    mask, before = admitting(t.m_low, t.m_high, at, length, code), waiting
+    mask, before = _admitted(t, node, s, at, length), waiting
     if limit > -np.inf:
         mask = _worthy(t, s, at, mask, limit)
+    mask = _admitting_first(t, s, at, mask)
     while mask:
-        member = at + lowest(mask)
+        s.kept[waiting] = at + lowest(mask)
         mask &= mask - 1
-        s.kept[waiting] = member
-        waiting += admits(t.m_first[member], s.seen)
+        waiting += 1
     for i in range(before, waiting):
         s.homes[i] = node
         prefetch(t.m_record, 4 * s.kept[i])
@@ -123,13 +148,12 @@ def offer_members(t, r, s, waiting, most, k, ids, scores, size, counted):
 @hot
 def list_leaf(t, r, node, s, ids, end, counted):
     """Append the ids of the matching members of an l-node; return where they end."""
-    code = code_at(t, node, s.seen)
     first, count = t.c[node, SEGMENT], t.c[node, COUNT]
     counted[VISITED] += count
     counted[READ] += 1
     for at in range(first, first + count, CHUNK):
         length = min(CHUNK, first + count - at)
-        kept = passing(t, s, screen_chunk(t, node, s, at, length, code, -np.inf, 0))
+        kept = passing(t, s, screen_chunk(t, node, s, at, length, -np.inf, 0))
         counted[EVALUATED] += kept
         for i in range(kept):
             row = row_of(t, s.kept[i])

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.boolean.batches import BETWEEN
+from indexes.boolean.batches import BETWEEN, EQ
 from indexes.boolean.codes import NO_END, cells_of, coarse
+from indexes.boolean.fingerprints import ANY, fingerprint
 from indexes.boolean.kernels import hot
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
 
@@ -32,6 +33,7 @@ class Local(NamedTuple):
     columns: np.ndarray  # i4[predicates]
     lows: np.ndarray  # u1[predicates]
     highs: np.ndarray  # u1[predicates]
+    prints: np.ndarray  # u1[predicates]  fingerprints of equalities, otherwise ANY
     loads: np.ndarray  # i1[predicates]  how many expect to be read with it: log2, rounded down
 
 
@@ -47,6 +49,7 @@ def localise(r, codes, demand, live, rows, by_size):
         np.empty(total, np.int32),
         np.empty(total, np.uint8),
         np.empty(total, np.uint8),
+        np.empty(total, np.uint8),
         np.empty(total, np.int8),
     )
     at = 0
@@ -55,6 +58,7 @@ def localise(r, codes, demand, live, rows, by_size):
         for p in range(first, first + size):
             kind, column = np.int64(r.meta[p] >> KIND_SHIFT), np.int64(r.meta[p] & COLUMN_MASK)
             low, high = coarse(codes, column, kind, r.reals, operand, r.lists)
+            local.prints[at] = fingerprint(r.reals[operand]) if kind == EQ else ANY
             operand += 2 if kind == BETWEEN else 1
             cells = cells_of(codes.starts, column)
             share = (min(high, cells) - low + 1.0) / cells * demand[column] / max(live, 1)
@@ -69,11 +73,14 @@ def localise(r, codes, demand, live, rows, by_size):
 
 @hot
 def local_on(local, member, column):
-    """The interval of codes that a row has on a column: the narrowest, if it names it twice."""
-    best_low, best_high = np.int64(1), np.int64(NO_END + 1)
+    """The interval of codes that a row has on a column, and the fingerprint of an equality.
+
+    The narrowest, if it names the column twice.
+    """
+    best_low, best_high, own = np.int64(1), np.int64(NO_END + 1), np.int64(ANY)
     for i in range(local.starts[member], local.starts[member + 1]):
         if local.columns[i] == column:
             low, high = np.int64(local.lows[i]), np.int64(local.highs[i])
             if high - low < best_high - best_low:
-                best_low, best_high = low, high
-    return best_low, best_high
+                best_low, best_high, own = low, high, np.int64(local.prints[i])
+    return best_low, best_high, own

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, hot, inner
 from indexes.boolean.prefetching import prefetch
 from indexes.boolean.row_words import place_of
@@ -108,17 +109,18 @@ def _write_tests(t, r, at, local, member, path, depth):
 
 
 @hot
-def write_member(t, r, local, member, node, at, low, high, path, depth, parts):
+def write_member(t, r, local, member, node, at, low, high, own, path, depth, parts):
     """Put a member into a place of an l-node's run, and widen the l-node's box and bounds."""
     row = local.rows[member]
-    t.m_low[at], t.m_high[at] = low, high
+    t.m_low[at], t.m_high[at], t.m_print[at] = low, high, own
+    t.printed[node] |= own != ANY
     weigh_member(t, r, node, at, row, parts)
     others = _write_tests(t, r, at, local, member, path, depth)
     t.m_record[at, ROW] = np.uint32(np.int64(row) | (others << ROW_BITS))
     t.where[row] = node
     for level in range(depth):
         if level < depth - 1:
-            low, high = local_on(local, member, path[level])
+            low, high, _ = local_on(local, member, path[level])
         else:
             low, high = np.int64(t.m_low[at]), np.int64(t.m_high[at])
         t.own[node, level, 0] = min(np.int64(t.own[node, level, 0]), low)
@@ -130,7 +132,7 @@ def forget_summary(t, node):
     for level in range(t.c[node, DEPTH]):
         t.own[node, level, 0], t.own[node, level, 1] = 255, 0
     t.best[node] = t.top[node] = -1.0
-    t.oldest[node] = np.iinfo(np.int64).max
+    t.oldest[node], t.printed[node] = np.iinfo(np.int64).max, False
     forget_weights(t, node)
 
 
@@ -161,11 +163,11 @@ def _prefetch_next(r, local, order, in_order, i):
 
 
 @inner
-def fill(t, r, local, node, order, lows, highs, path, depth, capacity):
+def fill(t, r, local, node, order, lows, highs, prints, path, depth, capacity, by_weight):
     """Make the given members the l-node of a c-node.
 
-    They are ordered by where their intervals begin, which keeps together what an event admits;
-    where there are too many, because nothing tells them apart, the heaviest come first.
+    They are ordered by where their intervals begin and by fingerprints, which keeps together what
+    an event admits; where nothing tells too many of them apart, the heaviest come first.
     """
     n = len(order)
     give_run(t, MEMBERS, t.c[node, SEGMENT], t.c[node, ROOM])
@@ -178,13 +180,15 @@ def fill(t, r, local, node, order, lows, highs, path, depth, capacity):
     start = take_run(t, MEMBERS, n)
     t.c[node, SEGMENT] = start
     parts = np.empty(ROOM_FOR_PARTS)
-    in_order = np.argsort(lows, kind="mergesort")
-    if n > capacity:
+    in_order = np.argsort(lows.astype(np.uint16) * 256 + prints, kind="mergesort")
+    if n > capacity and by_weight:
         in_order = _by_weight(r, local, order)
     for i in range(n):
         _prefetch_next(r, local, order, in_order, i)
         j = in_order[i]
-        write_member(t, r, local, order[j], node, start + i, lows[j], highs[j], path, depth, parts)
+        write_member(
+            t, r, local, order[j], node, start + i, lows[j], highs[j], prints[j], path, depth, parts
+        )
 
 
 @hot

@@ -99,6 +99,7 @@ def new_c(t, pnode, depth):
         t.own[node, level, 1] = t.total[node, level, 1] = 0
     t.best[node] = t.top[node] = -1.0
     t.oldest[node], t.lost[node] = np.iinfo(np.int64).max, 0
+    t.printed[node] = False
     forget_weights(t, node)
     _set_path(t, node, pnode, depth)
     return node
@@ -134,17 +135,24 @@ def _set_entries(t, pnode, start, room, count):
 
 
 @bare
+def _longer(t, start, room, count, more):
+    """A run of entries with room for so many more: the same one, or its copy."""
+    if count + more <= room:
+        return start, room
+    longer = room_of(class_of(count + more))
+    to = take_run(t, ENTRY_RUNS, longer)
+    for i in range(count):
+        copy_entry(t, start + i, to + i)
+    give_run(t, ENTRY_RUNS, start, room)
+    return to, longer
+
+
+@bare
 def add_entry(t, node):
     """Give a c-node its place among the buckets of its p-node; it admits nothing as yet."""
     p = t.c[node, PNODE]
     start, room, count = entries_of(t, p)
-    if count == room:
-        old, old_room = start, room
-        room = room_of(class_of(count + 1))
-        start = take_run(t, ENTRY_RUNS, room)
-        for i in range(count):
-            copy_entry(t, old + i, start + i)
-        give_run(t, ENTRY_RUNS, old, old_room)
+    start, room = _longer(t, start, room, count, 1)
     _set_entries(t, p, start, room, count + 1)
     t.state[LONGEST] = max(t.state[LONGEST], count + 1)
     t.c[node, ENTRY] = count
@@ -176,6 +184,23 @@ def show_bounds(t, node):
 
 
 @bare
+def make_room_for_p(t, parent, more):
+    """Room for so many more p-nodes of a c-node by one run, not by one longer than another."""
+    count = t.c[parent, PDIR_COUNT]
+    if count + more > t.c[parent, PDIR_ROOM]:
+        room = room_of(class_of(count + more))
+        old, start = t.c[parent, PDIR], take_run(t, DIRECTORY, room)
+        for i in range(count):
+            t.d_column[start + i], t.d_node[start + i] = t.d_column[old + i], t.d_node[old + i]
+        give_run(t, DIRECTORY, old, t.c[parent, PDIR_ROOM])
+        t.c[parent, PDIR], t.c[parent, PDIR_ROOM] = start, room
+    if parent != 0:
+        start, room = t.c[parent, E_START], t.c[parent, E_ROOM]
+        start, room = _longer(t, start, room, t.c[parent, E_COUNT], more)
+        t.c[parent, E_START], t.c[parent, E_ROOM] = start, room
+
+
+@bare
 def new_p(t, parent, column):
     """A p-node in the p-directory of a c-node, with one empty bucket."""
     pnode = t.state[FREE_P]
@@ -188,15 +213,8 @@ def new_p(t, parent, column):
         t.p[pnode, field] = 0
     t.p[pnode, COLUMN], t.p[pnode, PARENT] = column, parent
     t.p_top[pnode] = -1.0
-    count = t.c[parent, PDIR_COUNT]
-    if count == t.c[parent, PDIR_ROOM]:
-        room = room_of(class_of(count + 1))
-        old, start = t.c[parent, PDIR], take_run(t, DIRECTORY, room)
-        for i in range(count):
-            t.d_column[start + i], t.d_node[start + i] = t.d_column[old + i], t.d_node[old + i]
-        give_run(t, DIRECTORY, old, t.c[parent, PDIR_ROOM])
-        t.c[parent, PDIR], t.c[parent, PDIR_ROOM] = start, room
-    at = t.c[parent, PDIR] + count
+    make_room_for_p(t, parent, 1)
+    at = t.c[parent, PDIR] + t.c[parent, PDIR_COUNT]
     t.d_column[at], t.d_node[at] = column, pnode
     t.c[parent, PDIR_COUNT] += 1
     if parent == 0:

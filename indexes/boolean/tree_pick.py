@@ -66,9 +66,10 @@ def pick(local, order, path, depth, tally, least, picked):
 
 
 @inner
-def by_pick(order, lows, highs, picked, tally):
+def by_pick(order, lows, highs, prints, picked, tally):
     """Group members by what they picked; return where those begin that picked nothing."""
-    old, old_lows, old_highs, old_picked = order.copy(), lows.copy(), highs.copy(), picked.copy()
+    old, old_picked = order.copy(), picked.copy()
+    old_lows, old_highs, old_prints = lows.copy(), highs.copy(), prints.copy()
     n, rest = len(order), 0
     for i in range(n):
         if picked[i] != NIL:
@@ -86,7 +87,7 @@ def by_pick(order, lows, highs, picked, tally):
             at = -tally[column] - 1
             tally[column] -= 1
         order[at], lows[at], highs[at] = old[i], old_lows[i], old_highs[i]
-        picked[at] = column
+        prints[at], picked[at] = old_prints[i], column
     for i in range(rest):
         tally[picked[i]] = 0
     return rest

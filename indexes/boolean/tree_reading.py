@@ -11,12 +11,12 @@ from indexes.boolean.tree_leaves import (
     PRUNED,
     READ,
     VISITED,
-    code_at,
     offer_members,
     screen_chunk,
 )
 
 _AHEAD, _AHEAD_BEST = 6, 2  # l-nodes that are asked for before they are read
+_MOST_ASKED = 1024  # members of one l-node
 _TOGETHER = 8  # members whose records are read together
 
 
@@ -24,9 +24,16 @@ _TOGETHER = 8  # members whose records are read together
 def _prefetch_leaf(t, node, ordered):
     """Ask for what reading an l-node begins with."""
     first, count = t.c[node, SEGMENT], t.c[node, COUNT]
-    prefetch(t.m_low, first)
-    prefetch(t.m_high, first)
-    for at in range(first, first + min(count, CHUNK), 16):
+    if t.printed[node]:
+        # Which few of them agree is not known yet.
+        count = min(count, _MOST_ASKED)
+        for at in range(first, first + count, CHUNK):
+            prefetch(t.m_print, at)
+    else:
+        count = min(count, CHUNK)
+        prefetch(t.m_low, first)
+        prefetch(t.m_high, first)
+    for at in range(first, first + count, 16):
         if ordered:
             prefetch(t.m_beside, at)
         else:
@@ -52,8 +59,8 @@ def _screen(t, node, s, at, length, most, full, limit, score, waiting):
     """Let members of a chunk wait, unless no sum of weights reaches the score."""
     if full and t.c[node, COUNT] > CHUNK and not may_beat(t.m_sum, at, length, most, score):
         return waiting
-    before, code = waiting, code_at(t, node, s.seen)
-    waiting = screen_chunk(t, node, s, at, length, code, limit, waiting)
+    before = waiting
+    waiting = screen_chunk(t, node, s, at, length, limit, waiting)
     if not limit > -np.inf:
         # What fails a test of codes is what the paper calls a false candidate.
         t.lost[node] += length - (waiting - before)

@@ -8,14 +8,14 @@ settles the members of one overflowing l-node and a whole tree (BE*-B).
 import numpy as np
 from numba import njit
 
+from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, inner
-from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_cut import NO_CUT, find_cut
 from indexes.boolean.tree_layout import (
     COLUMN,
     DEPTH,
     LEFT,
-    LONGEST,
+    LIMIT,
     MOST_DEPTH,
     OVER,
     PARENT,
@@ -23,18 +23,19 @@ from indexes.boolean.tree_layout import (
     RIGHT,
     ROOT,
     SIZE,
-    USED_C,
-    USED_D,
-    USED_E,
-    USED_M,
-    USED_P,
 )
 from indexes.boolean.tree_local import local_on
 from indexes.boolean.tree_members import fill, sum_up
-from indexes.boolean.tree_nodes import add_entry, new_c, new_p
+from indexes.boolean.tree_nodes import add_entry, make_room_for_p, new_c, new_p
 from indexes.boolean.tree_pick import by_pick, pick
+from indexes.boolean.tree_room import can_fill, can_part
 
 CLUSTER, PARTITION = 0, 1
+# Tasks for each member, at most.  Those that keep members, and those with several tasks below
+# them, are fewer than 2 n; all others hand two members or more on to one p-node, and so are at most
+# n / 2 of each depth.
+_MOST_TASKS = 2 + MOST_DEPTH // 2
+_ALIKE = 8  # capacities of members with one value that are tested sooner than parted further
 
 
 @bare
@@ -48,74 +49,86 @@ def path_of(t, node, path):
 
 
 @njit(cache=True)
-def settle(t, r, local, node, mode, options):
+def settle(t, r, local, node, mode, options, partly):
     """Put all rows of `local` below a c-node, in the place of its l-node.
 
-    Returns the c-nodes that were filled; none if the arrays ran out of room on the way.
+    Returns the c-nodes that were filled; none if the arrays ran out of room on the way.  Then all
+    is to be done anew with more room, unless `partly` is said, for which there is room for
+    members (see `can_split`): members that lack room for nodes stay together until the next one.
     """
     n = len(local.rows)
     order = np.arange(n).astype(np.int32)
-    lows, highs = np.empty(n, np.uint8), np.empty(n, np.uint8)
+    lows, highs, prints = np.empty(n, np.uint8), np.empty(n, np.uint8), np.empty(n, np.uint8)
     tasks, waiting = np.empty((n + 8, 4), np.int64), 1
-    made, count = np.empty(4 * n + 8, np.int32), 0
+    made, count = np.empty(_MOST_TASKS * n + 8, np.int32), 0
     tally, picked = np.zeros(len(t.at_root), np.int64), np.empty(n, np.int64)
     path = np.empty(MOST_DEPTH, np.int64)
     depth = path_of(t, node, path)
-    _read_codes(local, order, lows, highs, path[depth - 1] if depth else NIL)
+    _read_codes(local, order, lows, highs, prints, path[depth - 1] if depth else NIL)
     tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3] = mode, node, 0, n
     while waiting:
         waiting -= 1
         node, a, b = tasks[waiting, 1], tasks[waiting, 2], tasks[waiting, 3]
-        if not _has_room(t, b - a):
+        crowded = b - a > options.capacity and not can_part(t, node, b - a)
+        if not partly and (crowded or not can_fill(t, b - a)):
             return made[:0]
+        parting = b - a > options.capacity and not crowded
         made[count] = node
         count += 1
-        if tasks[waiting, 0] == CLUSTER and b - a > options.capacity:
-            waiting, a = _cluster(t, node, order, lows, highs, a, b, options, tasks, waiting)
+        if tasks[waiting, 0] == CLUSTER and parting:
+            waiting, a = _cluster(
+                t, node, order, lows, highs, prints, a, b, options, tasks, waiting
+            )
         depth = path_of(t, node, path)
+        apart = _told_apart(lows[a:b], highs[a:b], prints[a:b], options.capacity)
         rest = a
-        if b - a > options.capacity and depth < MOST_DEPTH:
+        if parting and b - a > options.capacity and depth < MOST_DEPTH and not apart:
             least = options.group if node else 1
             pick(local, order[a:b], path, depth, tally, least, picked[a:b])
-            rest = a + by_pick(order[a:b], lows[a:b], highs[a:b], picked[a:b], tally)
+            rest = a + by_pick(order[a:b], lows[a:b], highs[a:b], prints[a:b], picked[a:b], tally)
             waiting = _grow_partitions(t, node, picked, a, rest, tasks, waiting)
-            _read_picked(local, order, lows, highs, picked, a, rest)
+            _read_picked(local, order, lows, highs, prints, picked, a, rest)
         fill(
-            t, r, local, node, order[rest:b], lows[rest:b], highs[rest:b], path, depth,
-            options.capacity,
+            t, r, local, node, order[rest:b], lows[rest:b], highs[rest:b], prints[rest:b], path,
+            depth, options.capacity, not apart,
         )  # fmt: skip
+        if crowded:
+            t.c[node, LIMIT] = options.capacity
     for i in range(count - 1, -1, -1):
         sum_up(t, made[i])
     return made[:count]
 
 
-@bare
-def _has_room(t, members):
-    """Whether one task for so many members cannot run out of anything."""
-    nodes = min(members, len(t.at_root)) + 4
-    return (
-        t.state[USED_C] + nodes <= len(t.c)
-        and t.state[USED_P] + nodes <= len(t.p)
-        and t.state[USED_M] + 2 * members + 64 + CHUNK <= len(t.m_low)
-        and t.state[USED_E] + 8 * nodes + 4 * t.state[LONGEST] + 640 + CHUNK <= len(t.e_node)
-        and t.state[USED_D] + 4 * nodes + 640 <= len(t.d_node)
-    )
+@inner
+def _told_apart(lows, highs, prints, capacity):
+    """Whether members have one code, and fingerprints leave few of them to be tested."""
+    if len(lows) <= capacity:
+        return False
+    alike, most = np.zeros(256, np.int64), 0
+    for i in range(len(lows)):
+        if lows[i] != lows[0] or highs[i] != lows[0]:
+            return False
+        alike[prints[i]] += 1
+        if prints[i] != ANY:
+            most = max(most, alike[prints[i]])
+    return alike[ANY] + most <= min(_ALIKE * capacity, len(lows) // 2)
 
 
 @bare
-def _read_codes(local, order, lows, highs, column):
+def _read_codes(local, order, lows, highs, prints, column):
     for i in range(len(order)):
-        low, high = 1, 255
+        low, high, own = 1, 255, ANY
         if column != NIL:
-            low, high = local_on(local, order[i], column)
-        lows[i], highs[i] = low, high
+            low, high, own = local_on(local, order[i], column)
+        lows[i], highs[i], prints[i] = low, high, own
 
 
 @inner
-def _part(order, lows, highs, cut):
+def _part(order, lows, highs, prints, cut):
     """Bring what ends at or below the cut to the front, then what begins above; keep the order."""
     n, at = len(order), 0
     old, old_lows, old_highs = order.copy(), lows.copy(), highs.copy()
+    old_prints = prints.copy()
     left = right = 0
     for side in range(3):
         for i in range(n):
@@ -126,6 +139,7 @@ def _part(order, lows, highs, cut):
                 or (side == 2 and not below and not above)
             ):
                 order[at], lows[at], highs[at] = old[i], old_lows[i], old_highs[i]
+                prints[at] = old_prints[i]
                 at += 1
         if side == 0:
             left = at
@@ -135,12 +149,12 @@ def _part(order, lows, highs, cut):
 
 
 @inner
-def _cluster(t, node, order, lows, highs, a, b, options, tasks, waiting):
+def _cluster(t, node, order, lows, highs, prints, a, b, options, tasks, waiting):
     """Part a bucket's members by the best cut there is; return where those begin that stay."""
     cut = find_cut(lows[a:b], highs[a:b], options.alpha, options.split)
     if cut == NO_CUT:
         return waiting, a
-    left, right = _part(order[a:b], lows[a:b], highs[a:b], cut)
+    left, right = _part(order[a:b], lows[a:b], highs[a:b], prints[a:b], cut)
     waiting = _grow_bucket(t, node, LEFT, tasks, waiting, a, a + left)
     waiting = _grow_bucket(t, node, RIGHT, tasks, waiting, a + left, a + left + right)
     return waiting, a + left + right
@@ -162,6 +176,10 @@ def _grow_bucket(t, node, side, tasks, waiting, a, b):
 @bare
 def _grow_partitions(t, node, picked, a, b, tasks, waiting):
     """A p-node for each run of members that picked the same column, to be clustered."""
+    new = 0
+    for i in range(a, b):
+        new += i + 1 == b or picked[i + 1] != picked[i]
+    make_room_for_p(t, node, new)
     start = a
     for i in range(a, b):
         if i + 1 == b or picked[i + 1] != picked[i]:
@@ -175,7 +193,7 @@ def _grow_partitions(t, node, picked, a, b, tasks, waiting):
 
 
 @bare
-def _read_picked(local, order, lows, highs, picked, a, b):
+def _read_picked(local, order, lows, highs, prints, picked, a, b):
     for i in range(a, b):
-        low, high = local_on(local, order[i], picked[i])
-        lows[i], highs[i] = low, high
+        low, high, own = local_on(local, order[i], picked[i])
+        lows[i], highs[i], prints[i] = low, high, own

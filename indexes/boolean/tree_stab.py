@@ -82,7 +82,7 @@ def encode_event(codes, events, i, seen):
     seen[0] = 1
     for at in range(events.starts[i], events.starts[i + 1]):
         column = events.columns[at]
-        seen[column + 1] = code_of(codes.starts, codes.bounds, column, events.values[at])
+        seen[column + 1] = code_of(codes, column, events.values[at])
 
 
 @hot

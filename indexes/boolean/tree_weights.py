@@ -10,8 +10,14 @@ from indexes.boolean.tree_layout import CARD_LEVELS, FLOORS, GROUPS, OTHERS
 ROOM_FOR_PARTS = MOST_PREDICATES + GROUPS + CARD_LEVELS
 
 
+_GREATEST = float(np.finfo(np.float32).max)
+
+
 @hot
 def rounded_up(number):
+    """The next greater single; infinite beyond the greatest, where bounds leave nothing out."""
+    if number > _GREATEST:
+        return np.float32(np.inf)
     single = np.float32(number)
     if np.float64(single) < number:
         single = np.nextafter(single, np.float32(np.inf))

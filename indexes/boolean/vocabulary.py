@@ -5,18 +5,26 @@ the one of its value's type.  So a number predicate on a string is a predicate o
 lacks: false, whatever the operator.
 """
 
+import itertools
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 UNKNOWN = -1.0  # the code of a string that no subscription names; equal to none of them
+_STAMPS = itertools.count(1)
 
 
 class Vocabulary:
     def __init__(self) -> None:
+        self.stamp = next(_STAMPS)  # tells it from every other of this process
         self.numbers: dict[str, int] = {}  # attribute -> column
         self.texts: dict[str, int] = {}
         self.names: list[str] = []  # column -> attribute
         self.codes: list[dict[str, int] | None] = []  # column -> its strings; None for numbers
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy goes its own way, and so does one that comes from another process."""
+        self.__dict__.update(state, stamp=next(_STAMPS))
 
     def __len__(self) -> int:
         return len(self.names)

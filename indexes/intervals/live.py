@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
+from indexes.forking import forked
 from indexes.hits import Hit, HitTable, empty_table, hits_of
 from indexes.id_map import ABSENT
-from indexes.intervals.forking import forked
 from indexes.intervals.ir_tree import IRTree
 from indexes.intervals.live_base import LiveBase
 from indexes.intervals.live_merge import top_k_live

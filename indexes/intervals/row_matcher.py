@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
+from indexes.forking import forked
 from indexes.hits import Hit, HitTable, hits_of
 from indexes.intervals import base_rules
-from indexes.intervals.forking import forked
 from indexes.intervals.ir_layout import Rows
 from indexes.intervals.row_trees import Column, RowTrees
 from indexes.intervals.rows import RowTable, by_rank

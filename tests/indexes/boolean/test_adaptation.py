@@ -200,6 +200,22 @@ def test_intervals_of_whole_numbers_take_less_memory():
     assert bytes_of(0, 9) <= bytes_of(0.25, 9.25) - 8 * 500
 
 
+@pytest.mark.parametrize("cls", [BEStarTree, Scan])
+def test_lists_that_come_and_go_leave_nothing_behind(cls):
+    index = cls()
+    index.insert_many(np.arange(200), [[Predicate("a", "=", float(i))] for i in range(200)])
+    index.insert(500, [Predicate("b", "not in", [1, 2, 3])])
+    values = list(range(1000))
+    sizes = []
+    for _ in range(60):
+        index.insert(999, [Predicate("b", "in", values)])
+        index.delete(999)
+        sizes.append(index.nbytes)
+    index.check()
+    assert max(sizes) < sizes[0] + 8 * 8 * 1000
+    assert index.match({"b": 4}) == [500]
+
+
 @given(st.integers(1, 1 << 22))
 def test_runs_are_as_short_as_their_sizes_allow(room):
     # Kernels for kernels: without a way in from Python, but for what they were made of.

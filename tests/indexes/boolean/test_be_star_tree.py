@@ -4,12 +4,37 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
-from indexes.boolean import BEStarTree, Predicate, Scan
-from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE, NO_CUT, find_cut
-from indexes.boolean.tree_layout import COUNT, LEFT, OVER, RIGHT, USED_C
+from indexes.boolean import BEStarTree, BETree, Predicate, Scan
+from indexes.boolean.evaluation import score_of
+from indexes.boolean.kernels import NIL
+from indexes.boolean.matching import spread
+from indexes.boolean.tree_bounds import (
+    beside_worth,
+    leaf_bound,
+    member_bound,
+    rank_columns,
+    set_gains,
+    weigh_event,
+)
+from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE, NO_CUT, RIGID, find_cut
+from indexes.boolean.tree_layout import (
+    COLUMN,
+    COUNT,
+    DEPTH,
+    LEFT,
+    OVER,
+    PNODE,
+    RIGHT,
+    SEGMENT,
+    USED_C,
+    row_of,
+)
+from indexes.boolean.tree_local import Options
+from indexes.boolean.tree_stab import new_scratch
 from tests.boolean_oracle import Expressions
 from tests.indexes.boolean import some
 
@@ -105,6 +130,74 @@ def test_no_bound_is_below_what_a_match_scores(conjunctions, deleted, events):
     tree.check()  # sums, floors and tops against the members
     for event in events:
         assert tree.top_k(event, 1) == expected.top_k(event, 1)
+
+
+@njit
+def bounds_of(t, r, events, columns, bounds, members, gains, scores):
+    """For each row its score, and three bounds: of its l-node, its own, and by columns."""
+    s = new_scratch(columns, len(t.c))
+    spread(events, 0, s.values, s.weights)
+    most, ones = weigh_event(events, 0, s.worth)
+    count = rank_columns(events, 0, s.worth, s.by_worth)
+    for node in range(t.state[USED_C]):
+        if t.c[node, DEPTH] == NIL or t.c[node, COUNT] == 0:
+            continue
+        bound = leaf_bound(t, node, s.worth, s.by_worth, count, ones, s.greatest)
+        depth = np.int64(t.c[node, DEPTH])
+        beside = beside_worth(t, node, depth, s.worth, most)
+        own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if depth else 0.0
+        for at in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
+            row = row_of(t, at)
+            bounds[row] = bound
+            members[row] = member_bound(t, at, s.worth, own, beside, most)
+            scores[row] = score = score_of(r, row, s.weights, s.parts)
+            # What it gains beside the path is no less than what it needs there for its score.
+            limit, beside_path = set_gains(t, node, s, count, score), 0.0
+            for shift in (0, 8, 16, 24):
+                beside_path += s.gains[(np.int64(t.m_beside[at]) >> shift) & 255]
+            gains[row] = score + beside_path - limit if limit > -np.inf else np.inf
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([10, 65, 100, 129, 300]), st.booleans())
+def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one):
+    """Columns are folded to 64 and to 128, where several of them meet."""
+    rng = np.random.default_rng(seed)
+    tree = BEStarTree(leaf_capacity=4, partition=2)
+    conjunctions = []
+    for _ in range(60):
+        some = (
+            rng.choice(columns, rng.integers(1, 7)) if rng.random() < 0.5 else rng.integers(0, 8, 3)
+        )
+        weights = rng.choice([0.0, 0.1, 1.0, 7.0, rng.random() * 1e3], len(some))
+        conjunctions.append(
+            [Predicate(f"n{c}", "=", 1, w) for c, w in zip(some, weights, strict=True)]
+        )
+    conjunctions.append([Predicate(f"n{c}", "<", 2, 0.5) for c in range(columns)])
+    if one_by_one:
+        for id, conjunction in enumerate(conjunctions):
+            tree.insert(id, conjunction)
+        tree.delete_many(np.arange(0, 60, 3))
+    else:
+        tree.insert_many(np.arange(len(conjunctions)), conjunctions)
+    tree.check()
+    # An event with all columns reaches all members, and all of them match.
+    event = {f"n{c}": (1, float(rng.choice([0.0, 0.3, 1.0, 5.0]))) for c in range(columns)}
+    encoded, rows = tree.encode([event]), tree._store.live()
+    found = np.full((4, tree._store.capacity), -1.0)
+    bounds_of(tree._tree, tree._store.rows, encoded, len(tree._vocabulary), *found)
+    *bounds, scores = found[:, rows]
+    assert (np.array(bounds) >= scores).all()
+
+
+def test_options_are_those_of_the_documentation():
+    """The paper's A is tuned for l-nodes that are tested 64 members at a time."""
+    assert BEStarTree()._options == Options(
+        capacity=128, alpha=0.1, beta=4.0, split=EXHAUSTIVE, group=64, by_size=False, prune=True
+    )
+    assert BETree()._options == Options(
+        capacity=20, alpha=0.1, beta=np.inf, split=RIGID, group=1, by_size=True, prune=False
+    )
 
 
 def grown(values, beta):

@@ -1,5 +1,6 @@
 """The same contract for every index of Boolean expressions, against plain evaluation."""
 
+import copy
 import itertools
 import math
 
@@ -169,6 +170,63 @@ def test_a_batch_is_encoded_once_and_refused_when_names_have_changed(index):
         index.top_k_many(batch, 1)
 
 
+def test_a_batch_is_refused_when_columns_have_come_in_another_order(index):
+    """Few are left of many, and columns are numbered anew: as many as before."""
+    index.insert_many([1, 2], [[Predicate("b", "=", 1)], [Predicate("a", "=", 2)]])
+    index.insert_many(np.arange(10, 410), [[Predicate("b", "=", 3)]] * 400)
+    batch = index.encode([{"a": 2}])
+    assert index.match_many(batch) == [[2]]
+    index.delete_many(np.arange(10, 410))
+    with pytest.raises(ValueError, match="encode it again"):
+        index.match_many(batch)
+    assert index.match_many(index.encode([{"a": 2}])) == [[2]]
+
+
+def test_a_batch_of_another_index_is_refused(index):
+    index.insert_many([1, 2], [[Predicate("a", "=", 1)], [Predicate("b", "=", 1)]])
+    other = type(index)()
+    other.insert_many([1, 2], [[Predicate("b", "=", 1)], [Predicate("a", "=", 1)]])
+    for one in (other, copy.deepcopy(index)):
+        with pytest.raises(ValueError, match="encode it again"):
+            one.match_many(index.encode([{"a": 1}]))
+
+
+def test_attributes_beyond_the_columns_of_a_row_are_refused(index, monkeypatch):
+    other = type(index)()
+    other.insert_many([7, 8], [[Predicate("c", "=", 1)], [Predicate("d", "=", 1)]])
+    monkeypatch.setattr("indexes.boolean.batches.MOST_COLUMNS", 3)
+    index.insert_many([1, 2], [[Predicate("a", "=", 1)], [Predicate("b", "=", 1)]])
+    more = [[Predicate("c", "=", 1)], [Predicate("c", "=", "x")]]
+    with pytest.raises(ValueError, match="at most 3"):
+        index.insert_many([3, 4], more)
+    with pytest.raises(ValueError, match="at most 3"):
+        index.insert_arrays(other.to_arrays())
+    index.check()
+    index.insert(3, more[0])
+    assert index.match({"c": 1}) == [3]
+
+
+def test_an_event_with_a_surrogate_matches_what_names_others(index):
+    index.insert(1, [Predicate("a", "=", "x")])
+    index.insert(2, [Predicate("a", "!=", "x")])
+    assert index.match({"a": "\ud800", "\ud800": 1}) == [2]
+
+
+@pytest.mark.parametrize("weight", [3.3e38, 3.5e38, 1e300])
+def test_weights_beyond_single_precision_rank_as_others_do(index, weight):
+    index.insert(1, [Predicate("a", "=", 1, weight)])
+    index.insert_many(range(2, 20), [[Predicate("a", "=", 1, float(i))] for i in range(2, 20)])
+    index.insert(20, [Predicate("a", "=", 1, weight), Predicate("b", "=", 1, weight / 2)])
+    index.check()
+    top = [Hit(20, 1.5 * weight), Hit(1, weight), Hit(19, 19.0)]
+    assert index.top_k({"a": 1, "b": 1}, 3) == top
+    assert index.top_k({"a": (1, 0.0), "b": 1}, 1) == [Hit(20, weight / 2)]
+    assert index.top_k({"a": (1, 2.0)}, 2) == [Hit(1, 2 * weight), Hit(19, 38.0)]
+    index.delete_many([1, 20])
+    index.check()
+    assert index.top_k({"a": (1, 2.0)}, 1) == [Hit(19, 38.0)]
+
+
 @pytest.mark.parametrize(
     ("change", "error", "named"),
     [
@@ -181,6 +239,12 @@ def test_a_batch_is_encoded_once_and_refused_when_names_have_changed(index):
         pytest.param(lambda i: i.insert_any(8, [[]]), ValueError, "at least one", id="any-empty"),
         pytest.param(lambda i: i.insert_many([7, 7], [[], []]), ValueError, "7", id="id-twice"),
         pytest.param(lambda i: i.insert_many([7, 8], [[]]), ValueError, "", id="lengths"),
+        pytest.param(
+            lambda i: i.insert(8, [Predicate("a", "=", 1, 1e308)] * 2),
+            ValueError,
+            "finite sum",
+            id="infinite-sum",
+        ),
         pytest.param(lambda i: i.delete(99), KeyError, "99", id="unknown"),
         pytest.param(lambda i: i.delete_many([1, 99]), KeyError, "99", id="one-unknown"),
         pytest.param(lambda i: i.explain(99, {}), KeyError, "99", id="explain-unknown"),

@@ -1,11 +1,12 @@
-"""Chunks of intervals tested at once, against one at a time."""
+"""What is tested many at a time, against one at a time."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from indexes.boolean.masks import CHUNK, admitting, lowest
+from indexes.boolean.fingerprints import ANY, fingerprint, fingerprint_of
+from indexes.boolean.masks import CHUNK, admitting, agreeing, lowest
 
 
 @njit
@@ -32,3 +33,42 @@ def test_a_mask_has_the_places_of_all_intervals_with_the_code(ends, at, length, 
     assert places[:count].tolist() == [
         i for i in range(length) if ends[i] <= code <= ends[CHUNK + i]
     ]
+
+
+@njit
+def agreeing_places(prints, at, length, own, places):
+    mask, count = agreeing(prints, at, length, own), 0
+    while mask:
+        places[count] = lowest(mask)
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=CHUNK, max_size=CHUNK),
+    st.integers(0, 70),
+    st.integers(1, CHUNK),
+    st.integers(1, 3),
+)
+def test_a_mask_has_the_places_of_all_that_agree_or_ask_for_nothing(prints, at, length, own):
+    array = np.zeros(at + CHUNK, np.uint8)
+    array[at:] = prints
+    places = np.zeros(CHUNK, np.int64)
+    count = agreeing_places(array, at, length, own, places)
+    assert places[:count].tolist() == [i for i in range(length) if prints[i] in (ANY, own)]
+
+
+@njit
+def compiled_fingerprint(value):
+    return fingerprint(value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_fingerprint_is_a_byte_of_the_value_and_the_same_without_the_compiler(value):
+    assert compiled_fingerprint(value) == fingerprint_of(value)
+    assert 1 <= fingerprint_of(value) <= 255
+
+
+def test_minus_zero_has_the_fingerprint_of_zero():
+    assert compiled_fingerprint(-0.0) == compiled_fingerprint(0.0) == fingerprint_of(-0.0)

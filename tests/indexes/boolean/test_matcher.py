@@ -125,6 +125,40 @@ def test_strings_that_nobody_names_any_more_wear_it_until_it_is_built_anew(monke
     assert matcher.nbytes < before
 
 
+def test_attributes_that_nobody_names_any_more_wear_it_until_it_is_built_anew(monkeypatch):
+    monkeypatch.setattr("indexes.boolean.matcher._FEW_COLUMNS", 10)
+    matcher = BooleanMatcher()
+    for i in range(20):
+        matcher.insert_many(np.array([i]), [[[Predicate(f"n{i}", "=", 1)]]])
+    assert matcher.is_worn
+    matcher.delete_many(np.arange(18))
+    matcher.rebase()
+    assert not matcher.is_worn
+    assert len(matcher.to_arrays().name_lengths) == 2
+
+
+def test_attributes_without_a_place_match_nothing_and_stop_nobody(monkeypatch):
+    monkeypatch.setattr("indexes.boolean.matcher.MOST_COLUMNS", 12)
+    matcher = BooleanMatcher()
+    for i in range(0, 30, 3):
+        terms = [[[Predicate(f"n{j}", "=", 1)]] for j in (i, i + 1)]
+        either = [[Predicate(f"n{i + 2}", "=", "x")], [Predicate("n0", "=", 1)]]
+        matcher.insert_many(np.arange(i, i + 3), [*terms, either])
+        matcher.check()
+    assert matcher.ids().tolist() == list(range(30))
+    assert len(matcher._tree._vocabulary) <= 12
+    event = {f"n{i}": (1, 1.0) for i in range(30)} | {"": (0, 1.0)}
+    table = matcher.top_k_many(named([event]), 30)
+    got = table.ids[0, : table.counts[0]].tolist()
+    assert got == [*range(12), *range(14, 30, 3)]
+    again = saved(matcher)
+    assert again.ids().tolist() == list(range(30))
+    matcher.delete_many(np.arange(2, 30))
+    matcher.rebase()
+    matcher.insert_many(np.array([40]), [[[Predicate("n29", "=", 1)]]])
+    assert matcher.top_k_many(named([{"n29": (1, 1.0)}]), 3).ids[0].tolist() == [40, -1, -1]
+
+
 def test_a_base_is_refused():
     with pytest.raises(ValueError, match="Boolean expressions have none"):
         BooleanMatcher().replace_base([], 0)
