@@ -28,8 +28,8 @@ class Renewer:
         self._labels = (context.collection.name, str(shard.number))
         self._rests_until = 0.0
         # Of its own: the loop's threads are shared by all shards, and a store that does not answer
-        # would keep them from what holds `changing`.  One: a confluent consumer is used, and closed,
-        # by one thread at a time.
+        # would keep them from what holds `changing`.  One: a confluent consumer is used, and
+        # closed, by one thread at a time.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"renewer-{shard.number}")
 
     async def step(self, topic_id: str) -> None:
