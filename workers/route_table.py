@@ -60,7 +60,9 @@ class RouteTable:
             return False
         routes = self._routes[shard]
         if record.sequence == 0:
-            self._routes[shard] = _Routes(record, self.dimensions)
+            # A worker that has lost its shard, and does not know yet, says less than is known.
+            if routes is None or record.next_offset >= routes.next_offset:
+                self._routes[shard] = _Routes(record, self.dimensions)
         elif routes is not None and routes.follows(record):
             routes.change(record)
         elif routes is not None and routes.misses_one_before(record):

@@ -10,6 +10,7 @@ from tests.workers.fleet import Fleet
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
 from tests.workers.traffic import Sent, TopicReader, eventually, key_on
+from topics import array_blob, routes
 
 ROUTED = {"shards": 3, "routing": {"enabled": True, "every_ms": 20}}
 KINDS = {
@@ -191,13 +192,22 @@ def test_routes_survive_a_kill(routed: Fleet, kind: str, role: str):
     random_steps(routed, 5, 100)
 
 
+OLDER = b"".join(array_blob.encode(routes.MAGIC, routes.VERSION - 1, {}, {}))
+
+
 @pytest.mark.parametrize("kind", ["ranked"])
-def test_a_damaged_route_is_ignored_and_the_shard_gets_everything(routed: Fleet, kind: str):
+@pytest.mark.parametrize("record", [b"not a route", OLDER], ids=["damaged", "older"])
+def test_a_route_that_cannot_be_used_is_ignored_and_the_shard_gets_everything(
+    routed: Fleet, kind: str, record: bytes
+):
+    def refused() -> float:
+        return routed.metric("router", "podium_routes_refused_total")
+
     place_apart(routed)
     routed.deliver()
+    wanted = refused() + len(routed.shards)
     for shard in routed.shards:
-        routed.send("routes", b"not a route", key=b"%d" % shard, partition=shard)
+        routed.send("routes", record, key=b"%d" % shard, partition=shard)
     routed.deliver()
-    refused = "podium_routes_refused_total"
-    eventually(lambda: routed.metric("router", refused) >= len(routed.shards), routed.diagnosis, 30)
+    eventually(lambda: refused() >= wanted, routed.diagnosis, 30)
     random_steps(routed, 6, 100)

@@ -136,6 +136,17 @@ def test_an_event_that_something_matches_is_let_through(kind, attributes, data, 
             }
 
 
+def test_a_former_owner_does_not_take_newer_routes_back():
+    table, (low, high) = RouteTable("id", ATTRIBUTES, 1), np.array([[[1.0, 1]], [[2.0, 2]]])
+    none = np.empty(0, np.int64)
+    table.take(0, RouteRecord("id", 7, 0, 100, none, np.array([0]), low, high))
+    table.take(0, RouteRecord("id", 3, 0, 50, none, none, low[:0], high[:0]))
+    assert table.next_offsets.tolist() == [100]
+    table.take(0, RouteRecord("id", 7, 1, 101, none, np.array([1]), low + 5, high + 5))
+    inside = np.array([[1.0, 1], [6, 6], [3, 3]])
+    assert table.lets_through(0, inside, np.full(3, -1)).tolist() == [True, True, False]
+
+
 @pytest.mark.parametrize("wanted", [{"visits": [1, 2]}, {"age": [4, 5], "visits": [1, 2]}])
 def test_one_interval_that_routes_do_not_know_lets_every_event_through(wanted):
     side = Side("relaxed", 100, MANY)
