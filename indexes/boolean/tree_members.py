@@ -53,7 +53,7 @@ def on_path(path, depth, column):
 @hot
 def _parts_of(weight, total):
     """So many 255ths of the whole, never too few."""
-    return min(255, int(weight * (255.0 / total)) + 1) if weight > 0.0 else 0
+    return min(255, int(weight * (255.0 / np.float64(total))) + 1) if weight > 0.0 else 0
 
 
 @hot

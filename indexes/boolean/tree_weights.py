@@ -72,7 +72,8 @@ def weigh_member(t, r, node, at, row, parts):
     t.best[node] = max(t.best[node], t.m_sum[at])
     if heaviest > t.heaviest[node]:
         _rescale(t, node, rounded_up(heaviest))
-    scale = 255.0 / t.heaviest[node] if t.heaviest[node] > 0 else 0.0
+    # In double precision without the compiler as well: floors must not be rounded up.
+    scale = 255.0 / np.float64(t.heaviest[node]) if t.heaviest[node] > 0 else 0.0
     for i in range(size):
         group = r.meta[first + i] & (GROUPS - 1)
         if groups[group] * scale > t.caps[node, group]:
