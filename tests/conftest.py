@@ -13,10 +13,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from podium.stack import Stack
 
 Source = Callable[[], str]
+
+# The first example may compile a kernel, and any may wait for others that use the machine.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Folders whose tests are kept together in one process: another would compile the same kernels.
 _COMPILING, _COMPILED = ("tests/indexes/", "tests/benchmarks/", "indexes/"), "compiled"
