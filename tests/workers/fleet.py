@@ -172,13 +172,17 @@ class Fleet(Traffic):
             READY_S,
         )
 
-    def wait_reason(self, name: str, part: str, *texts: str) -> Reply:
-        """Wait until `/readyz` says no, with a reason for `part` that has all of `texts`."""
+    def wait_reason(self, name: str, part: str, *texts: str, alone: bool = False) -> Reply:
+        """Wait until `/readyz` says no, with a reason for `part` that has all of `texts`.
+
+        With `alone` until there is no other reason: what has just ended is said a moment longer.
+        """
 
         def refusal() -> Reply | None:
             reply = self.get(name, "/readyz")
-            reason = reply.body.get("reasons", {}).get(part, "") if reply else ""
-            return reply if reason and all(text in reason for text in texts) else None
+            reasons = reply.body.get("reasons", {}) if reply else {}
+            said = all(text in reasons.get(part, "") for text in texts)
+            return reply if part in reasons and said and (not alone or len(reasons) == 1) else None
 
         what = f"{name} not ready because of {part}: {texts}"
         return eventually(refusal, lambda: f"{what}\n{self.state(name)}", READY_S)

@@ -183,7 +183,7 @@ def test_records_deleted_under_a_reader_are_noticed(lab: FeedLab):
 
 
 def threads_of_feeds() -> list[str]:
-    own = ("feed-0", "bases-0")
+    own = ("feed-0", "renewer-0")
     return [thread.name for thread in threading.enumerate() if thread.name.startswith(own)]
 
 

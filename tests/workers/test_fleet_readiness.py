@@ -151,7 +151,7 @@ def story(
     fleet.create_topics()
     fleet.wait_ready("router", "merger")
     hits_without_redis = without_redis(fleet)
-    no_redis = fleet.wait_reason("matcher", "redis", "no answer from")
+    no_redis = fleet.wait_reason("matcher", "redis", "no answer from", alone=True)
     cache.start()
     stranger.start("matcher")
     stranger.wait_reason("matcher", "broker", broker.address)
