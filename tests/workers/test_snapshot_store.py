@@ -102,7 +102,7 @@ some_heads = st.builds(
     podium=texts,
 )
 some_arrays = st.dictionaries(
-    texts,
+    texts.filter(lambda name: "/" not in name),  # a slash parts what is stored narrowed
     st.tuples(
         st.sampled_from(["f8", "i8", "i4", "u1", "?"]), st.lists(st.integers(0, 1), max_size=99)
     ).map(lambda drawn: np.array(drawn[1], drawn[0])),
