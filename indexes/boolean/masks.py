@@ -6,9 +6,10 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-__all__ = ["CHUNK", "admitting", "agreeing", "lowest"]
+__all__ = ["BLOCK", "CHUNK", "admitting", "agreeing", "lowest", "passing_words"]
 
 CHUNK = 64  # bytes tested together; so many may be read from any of them on
+BLOCK = 16  # words tested together
 
 
 class _Chunk:
@@ -75,6 +76,39 @@ def _agreeing(typing_context: Any, prints: Any, at: Any, length: Any, own: Any) 
 
 
 @intrinsic
+def _passing_words(typing_context: Any, words: Any, at: Any, seen: Any) -> Any:
+    """Bit i says whether an event passes the test words[at + i]; `BLOCK` bits.
+
+    A word is a position in `seen` << 16 | low << 8 | high; what is there has to be between.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        ir, place = cgutils.ir, context.cast(builder, arguments[1], signature.args[1], types.intp)
+        number, block = ir.IntType(32), ir.VectorType(ir.IntType(32), BLOCK)
+        data, codes_at = (
+            context.make_array(signature.args[i])(context, builder, arguments[i]).data
+            for i in (0, 2)
+        )
+        first = builder.gep(data, [place])
+        tests = builder.load(builder.bitcast(first, block.as_pointer()), align=4)
+        codes = ir.Constant(block, ir.Undefined)
+        for i in range(BLOCK):
+            # Reading the word again is quicker than taking it out of the vector.
+            position = builder.lshr(builder.load(builder.gep(first, [number(i)])), number(16))
+            index = builder.zext(position, ir.IntType(64))
+            code = builder.load(builder.gep(codes_at, [index]))
+            codes = builder.insert_element(codes, code, number(i))
+        bytes_, eights = (ir.Constant(block, [value] * BLOCK) for value in (255, 8))
+        lows = builder.and_(builder.lshr(tests, eights), bytes_)
+        above = builder.icmp_unsigned("<=", lows, codes)
+        below = builder.icmp_unsigned("<=", codes, builder.and_(tests, bytes_))
+        mask = builder.bitcast(builder.and_(above, below), ir.IntType(BLOCK))
+        return builder.zext(mask, ir.IntType(64))
+
+    return types.int64(words, at, seen), generate
+
+
+@intrinsic
 def _lowest(typing_context: Any, mask: Any) -> Any:
     """The place of the lowest bit of a mask that has one."""
 
@@ -99,6 +133,11 @@ def _agreeing_plainly(prints: Any, at: int, length: int, own: int) -> int:
     return sum(1 << i for i, print in enumerate(prints[at : at + length]) if print in (0, own))
 
 
+def _passing_plainly(words: Any, at: int, seen: Any) -> int:
+    tests = enumerate(words[at : at + BLOCK].tolist())
+    return sum(1 << i for i, w in tests if w >> 8 & 255 <= seen[w >> 16] <= w & 255)
+
+
 def _lowest_plainly(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
@@ -107,4 +146,5 @@ def _lowest_plainly(mask: int) -> int:
 _plain = getattr(config, "DISABLE_JIT", 0)
 admitting: Any = _admitting_plainly if _plain else _admitting
 agreeing: Any = _agreeing_plainly if _plain else _agreeing
+passing_words: Any = _passing_plainly if _plain else _passing_words
 lowest: Any = _lowest_plainly if _plain else _lowest

@@ -5,7 +5,7 @@ import numpy as np
 from indexes.boolean.evaluation import all_hold, score_of
 from indexes.boolean.fingerprints import fingerprint
 from indexes.boolean.kernels import NIL, hot
-from indexes.boolean.masks import CHUNK, admitting, agreeing, lowest
+from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
 from indexes.boolean.prefetching import prefetch
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
@@ -22,7 +22,6 @@ from indexes.boolean.tree_layout import (
 )
 from indexes.boolean.tree_stab import admits
 
-_BLOCK = 16  # members whose first words are tested together, whichever are asked for
 VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nodes, l-nodes
 
 
@@ -59,13 +58,10 @@ def _worthy(t, s, at, mask, limit):
 @hot
 def _admitting_first(t, s, at, mask):
     """Of members in a mask, those whose first word the event passes."""
-    for block in range(0, CHUNK, _BLOCK):
-        some = (mask >> block) & ((1 << _BLOCK) - 1)
+    for block in range(0, CHUNK, BLOCK):
+        some = (mask >> block) & ((1 << BLOCK) - 1)
         if some:
-            words, passed = t.m_first[at + block : at + block + _BLOCK], 0
-            for i in range(_BLOCK):
-                passed |= int(admits(words[i], s.seen)) << i
-            mask ^= (some & ~passed) << block
+            mask ^= (some & ~passing_words(t.m_first, at + block, s.seen)) << block
     return mask
 
 

@@ -45,6 +45,8 @@ def check_runs(tree: Tree) -> None:
     for (names, more), count in zip(beyond, used, strict=True):
         for name in names:
             assert count + more <= len(getattr(tree, name)), name
+    # First words are tested by blocks, whether or not a member has them any more.
+    assert (tree.m_first >> 16).max(initial=0) <= len(tree.at_root)
     c, p = tree.c[: used[0]], tree.p[: used[1]]
     c, p = c[c[:, DEPTH] != NIL], p[p[:, ROOT] != NIL]
     at_root = p[p[:, PARENT] == 0]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from indexes.boolean.fingerprints import ANY, fingerprint, fingerprint_of
-from indexes.boolean.masks import CHUNK, admitting, agreeing, lowest
+from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
 
 
 @njit
@@ -72,3 +72,25 @@ def test_a_fingerprint_is_a_byte_of_the_value_and_the_same_without_the_compiler(
 
 def test_minus_zero_has_the_fingerprint_of_zero():
     assert compiled_fingerprint(-0.0) == compiled_fingerprint(0.0) == fingerprint_of(-0.0)
+
+
+@njit
+def passed(words, at, seen):
+    return passing_words(words, at, seen)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)),
+        min_size=BLOCK,
+        max_size=BLOCK,
+    ),
+    st.integers(0, 20),
+    st.lists(st.integers(0, 3), min_size=5, max_size=5),
+)
+def test_a_mask_has_the_words_that_an_event_passes(tests, at, codes):
+    words = np.zeros(at + BLOCK, np.uint32)
+    words[at:] = [place << 16 | low << 8 | high for place, low, high in tests]
+    wanted = [low <= codes[place] <= high for place, low, high in tests]
+    mask = passed(words, at, np.array(codes, np.uint32))
+    assert [bool(mask >> i & 1) for i in range(BLOCK)] == wanted
