@@ -219,5 +219,6 @@ class SubscriptionFeed(Service):
             metrics.SUBSCRIPTIONS.labels(*self._labels).set(len(self.shard))
             metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
             metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)
+            metrics.UNPLACED.labels(*self._labels).set(self.shard.unplaced)
         if not self.restored.is_set():
             self._progress.report()

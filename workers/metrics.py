@@ -31,6 +31,11 @@ DELTA_SHARE = Gauge(
     "How much of the index came since its optimal part was built",
     ["collection", "shard"],
 )
+UNPLACED = Gauge(
+    "podium_unplaced_conjunctions",
+    "Conjunctions that match nothing, as the shard has too many attributes to index theirs",
+    ["collection", "shard"],
+)
 ROUTES = Gauge("podium_routes", "Boxes published for the router", ["collection", "shard"])
 RENEWALS = Counter(
     "podium_index_renewals_total", "Indexes rebuilt beside live ones", ["collection", "shard"]
@@ -79,6 +84,7 @@ _OF_A_SHARD = (
     FEED_LAG,
     INDEX_BYTES,
     DELTA_SHARE,
+    UNPLACED,
     ROUTES,
     BASE_OFFSET,
     SNAPSHOT_SECONDS,

@@ -57,6 +57,11 @@ class Shard:
         """How much of the index is outside its optimal part, from 0 to 1."""
         return self._index.delta_share
 
+    @property
+    def unplaced(self) -> int:
+        """Conjunctions that match nothing, as there are too many attributes to index theirs."""
+        return self._index.unplaced if isinstance(self._index, BooleanMatcher) else 0
+
     def apply(self, changes: Changes) -> None:
         """An update is a delete of the old offset and an insert of the new one."""
         replaced = self._keys.put_many(changes.keys, changes.offsets)

@@ -7,7 +7,7 @@ import numpy as np
 
 from indexes.boolean.arrays import named_columns
 from indexes.boolean.batches import BETWEEN, EQ, GE, GT, IN, LE, LT, Batch, BooleanArrays
-from indexes.boolean.matcher import Expressions, compile_expressions
+from indexes.boolean.naming import Expressions, compile_expressions
 from indexes.boolean.vocabulary import Vocabulary
 
 __all__ = ["Hulls", "hulls_of_arrays", "hulls_of_expressions"]

@@ -138,7 +138,7 @@ def test_attributes_that_nobody_names_any_more_wear_it_until_it_is_built_anew(mo
 
 
 def test_attributes_without_a_place_match_nothing_and_stop_nobody(monkeypatch):
-    monkeypatch.setattr("indexes.boolean.matcher.MOST_COLUMNS", 12)
+    monkeypatch.setattr("indexes.boolean.naming.MOST_COLUMNS", 12)
     matcher = BooleanMatcher()
     for i in range(0, 30, 3):
         terms = [[[Predicate(f"n{j}", "=", 1)]] for j in (i, i + 1)]
@@ -153,8 +153,11 @@ def test_attributes_without_a_place_match_nothing_and_stop_nobody(monkeypatch):
     assert got == [*range(12), *range(14, 30, 3)]
     again = saved(matcher)
     assert again.ids().tolist() == list(range(30))
+    # 30 conjunctions have an attribute of their own, and one column is kept for those without.
+    assert matcher.unplaced == again.unplaced == 30 - (12 - 1)
     matcher.delete_many(np.arange(2, 30))
     matcher.rebase()
+    assert matcher.unplaced == 0
     matcher.insert_many(np.array([40]), [[[Predicate("n29", "=", 1)]]])
     assert matcher.top_k_many(named([{"n29": (1, 1.0)}]), 3).ids[0].tolist() == [40, -1, -1]
 
