@@ -179,15 +179,21 @@ def renew(
 
 
 class Renewing(Disturbance):
-    """The index is made anew all the time, whatever has changed."""
+    """The index is made anew all the time, whatever has changed, as a matcher does it by itself.
 
-    name = "the index rebases itself"
+    With one attribute it gets a new base; with several only what it scans is put in order.
+    """
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
+        self._rebases = len(shard.contract.attributes) == 1
+        self.name = "the index rebases itself" if self._rebases else "the index orders itself"
 
     def once(self, loop: Loop) -> None:
-        renew(loop, self._shard, lambda index: index.rebase())
+        renew(loop, self._shard, self._rebuild)
+
+    def _rebuild(self, index: Any) -> None:
+        index.rebase() if self._rebases else index.refresh()
 
 
 class Changing(Disturbance):
