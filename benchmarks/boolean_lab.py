@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.measure import Timing, repeat
+from benchmarks.measure import Timing, joined, repeat
 from benchmarks.workloads.begen import BEGen, Workload, generate
 from indexes.boolean import BEStarTree, BETree, Buckets, EncodedEvents, KIndex, Scan
 from indexes.hits import HitTable
@@ -25,6 +25,8 @@ OURS = "BE*-tree"
 K = 10
 _COMPARED = 20  # events whose answers are compared before anything is timed
 _MOST_S = 0.3  # that one repetition may take
+TURNS = 3  # of asking one index after another, each with all repetitions
+_ALL = 0  # in place of k: all matches
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,20 @@ class Measured:
     built: Timing
 
 
+class _Built(NamedTuple):
+    index: Any
+    taken: Timing
+
+    def looked_at(self, events: EncodedEvents) -> float:
+        before = self.index.visited
+        self.index.top_k_many(events, K)
+        return float(self.index.visited - before) / (len(events.starts) - 1)
+
+    def matches(self, events: EncodedEvents) -> float:
+        starts, _ = self.index._matches(events)
+        return float(starts[-1]) / (len(events.starts) - 1)
+
+
 class Lab:
     """Makes workloads and keeps what was measured, so that two tables can use it."""
 
@@ -88,17 +104,17 @@ class Lab:
         self, workload: BEGen, names: tuple[str, ...] = tuple(INDEXES), ks: tuple[int, ...] = (K,)
     ) -> dict[str, Measured]:
         """Measure indexes over one workload, after their answers were found to be the same."""
-        measured = {}
-        for name in names:
-            key = name, repr(workload), ks
-            if key not in self._measured:
-                self.step(f"{name}, {workload.subscriptions:,} subscriptions")
-                self._measured[key] = self._measure(workload, INDEXES[name], ks)
-            measured[name] = self._measured[key]
-        return measured
+        keys = {name: (name, repr(workload), ks) for name in names}
+        new = [name for name, key in keys.items() if key not in self._measured]
+        built = {name: self._built(workload, name) for name in new}
+        self.step(f"asking {', '.join(new)}")
+        for name, measured in self._measure(workload, built, ks).items():
+            self._measured[keys[name]] = measured
+        return {name: self._measured[key] for name, key in keys.items()}
 
-    def _measure(self, workload: BEGen, cls: Any, ks: tuple[int, ...]) -> Measured:
-        data = self.data(workload)
+    def _built(self, workload: BEGen, name: str) -> "_Built":
+        self.step(f"{name}, {workload.subscriptions:,} subscriptions")
+        data, cls = self.data(workload), INDEXES[name]
         index = cls.from_arrays(first_rows(data, 100).arrays)  # compiles
         index.top_k_many(head(data.events, 2), K)
         made: list[Any] = []
@@ -109,25 +125,43 @@ class Lab:
             made.append(cls.from_arrays(data.arrays))
 
         slow = workload.subscriptions > 200_000
-        built = once(build) if slow else repeat(build)
+        taken = once(build) if slow else repeat(build)
         index = made.pop()
-        answers = index.top_k_many(head(data.events, _COMPARED), K)
-        self._require_same(workload, cls.__name__, answers)
-        before = index.visited
-        index.top_k_many(head(data.events, _COMPARED), K)
-        looked_at = (index.visited - before) / _COMPARED
-        top = {k: per_event(partial(_top_k, index, k), data.events) for k in ks}
-        few = head(data.events, _COMPARED)
-        starts, _ = index._matches(few)
-        every = per_event(index._matches, data.events) if cls is BEStarTree else None
-        return Measured(
-            top=top,
-            all_matches=every,
-            matches=float(starts[-1]) / _COMPARED,
-            looked_at=looked_at,
-            nbytes=index.nbytes / len(index),
-            built=built,
-        )
+        self._require_same(workload, name, index.top_k_many(head(data.events, _COMPARED), K))
+        return _Built(index, taken)
+
+    def _measure(
+        self, workload: BEGen, built: "dict[str, _Built]", ks: tuple[int, ...]
+    ) -> dict[str, Measured]:
+        """In turns: what disturbs the machine for a while is to meet all indexes."""
+        events = self.data(workload).events
+        ways = {name: {k: partial(_top_k, one.index, k) for k in ks} for name, one in built.items()}
+        looked_at = {name: one.looked_at(head(events, _COMPARED)) for name, one in built.items()}
+        matches = {name: one.matches(head(events, _COMPARED)) for name, one in built.items()}
+        if OURS in built:
+            ways[OURS][_ALL] = built[OURS].index._matches
+        turns = [
+            {
+                name: {k: per_event(ask, events) for k, ask in own.items()}
+                for name, own in ways.items()
+            }
+            for _ in range(TURNS)
+        ]
+        taken = {
+            name: {k: joined(turn[name][k] for turn in turns) for k in own}
+            for name, own in ways.items()
+        }
+        return {
+            name: Measured(
+                top={k: taken[name][k] for k in ks},
+                all_matches=taken[name].get(_ALL),
+                matches=matches[name],
+                looked_at=looked_at[name],
+                nbytes=one.index.nbytes / len(one.index),
+                built=one.taken,
+            )
+            for name, one in built.items()
+        }
 
     def _require_same(self, workload: BEGen, name: str, answers: HitTable) -> None:
         key = repr(workload)

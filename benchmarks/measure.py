@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -28,6 +28,15 @@ class Timing:
     @property
     def best(self) -> float:
         return min(self.cpu)
+
+
+def joined(timings: Iterable[Timing]) -> Timing:
+    """All repetitions of the same work."""
+    listed = list(timings)
+    return Timing(
+        tuple(cpu for timing in listed for cpu in timing.cpu),
+        tuple(wall for timing in listed for wall in timing.wall),
+    )
 
 
 def micro(seconds: float) -> str:
