@@ -22,7 +22,7 @@ INDEXES: dict[str, Any] = {SCAN: NaiveCover, Z_ORDER: ZOrderCover, KD: KDCover}
 @dataclass(frozen=True)
 class Sizes:
     live: int = 100_000
-    slices: int = 10  # of the commands that are timed
+    slices: int = 30  # of the commands that are timed
     slice: int = 1_000  # commands
     asked: int = 500  # boxes
     events: int = 10_000
@@ -34,7 +34,7 @@ class Sizes:
 
 
 QUICK = Sizes(
-    live=5_000, slice=300, asked=100, events=1_000, routes=500, modes=(1, 2, 3),
+    live=5_000, slices=5, slice=300, asked=100, events=1_000, routes=500, modes=(1, 2, 3),
     mode_commands=2_000, commands=(1_000, 2_000), attributes=(3, 8),
 )  # fmt: skip
 
