@@ -115,7 +115,9 @@ class BackfillJob(CollectionJob):
             shape = "event string, matches array<struct<id: string, score: double>>"
             record = F.from_json(F.col("value").cast("string"), shape)
             rows = matches.withColumn("record", record).select("key", "as_of", "record.*")
-            rows.write.mode("overwrite").parquet(f"{self._asked.parquet}/piece={piece:06d}")
+            # Partitions for readers, and so that two runs may have one folder.
+            run = f"collection={self._collection.name}/run={self._asked.run}"
+            rows.write.mode("overwrite").parquet(f"{self._asked.parquet}/{run}/piece={piece:06d}")
             return
         header = F.struct(F.lit(AS_OF).alias("key"), F.col("as_of").cast("binary").alias("value"))
         rows = matches.select("key", "value", F.array(header).alias("headers"))

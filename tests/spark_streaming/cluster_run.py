@@ -1,6 +1,7 @@
-"""Run as a process of its own: one run of a job on executors that are processes as well.
+"""Run as a process of its own: one run of each job on executors that are processes as well.
 
-Prints one line of JSON: where the executors have our packages from, and their process ids.
+Prints one line of JSON: where the executors have our packages from, their process ids, and
+how many events were matched.
 """
 
 import json
@@ -15,6 +16,8 @@ import pyspark
 
 from configs import load_collection, load_settings
 from podium.stack.jars import location
+from spark_streaming.backfill import Asked
+from spark_streaming.backfill_job import BackfillJob
 from spark_streaming.bases_job import BasesJob
 from spark_streaming.running import await_query, log_to_stderr, stop_never
 from spark_streaming.session import open_session
@@ -29,21 +32,24 @@ def whereabouts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"files": [files], "parent": [os.getppid()]})
 
 
-def main(settings_path: str, collection_path: str) -> None:
+def main(settings_path: str, collection_path: str, matches: str) -> None:
     log_to_stderr()
     settings = load_settings(settings_path)
     jars = sorted((location() / "spark").glob("*.jar"))
     spark = open_session(settings.spark, "cluster test", jars)
     frame = spark.range(0, 8, 1, 4).mapInArrow(whereabouts, "files array<string>, parent long")
     rows = frame.collect()
-    job = BasesJob(spark, settings, load_collection(collection_path))
+    collection = load_collection(collection_path)
+    job = BasesJob(spark, settings, collection)
     await_query(job.start(once=True), job, stop_never())
+    matched = BackfillJob(spark, settings, collection, Asked(None, None, matches, None)).run()
     application = spark.sparkContext.applicationId
     spark.stop()
     # Where the executors had their folders: Spark puts them beside its own code.
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / application)
     files = sorted({file for row in rows for file in row.files})
-    print(json.dumps({"files": files, "daemons": sorted({row.parent for row in rows})}))
+    daemons = sorted({row.parent for row in rows})
+    print(json.dumps({"files": files, "daemons": daemons, "matched": matched}))
 
 
 if __name__ == "__main__":

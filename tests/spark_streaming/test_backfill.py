@@ -107,13 +107,26 @@ def test_a_run_goes_on_where_it_stopped_with_the_subscriptions_it_began_with(spa
     assert rows(asked.parquet) == expected
     (Path(job.checkpoint_path) / "done" / "1").unlink()
     # Half a piece, as a killed writer leaves it, and subscriptions that came later.
-    piece = stage.folder / "out" / "piece=000001"
+    [piece] = (stage.folder / "out").glob("collection=*/run=*/piece=000001")
     (piece / "_SUCCESS").unlink()
     stage.send_random(9, count=60)
     send_events(stage, 5)
     again = BackfillJob(spark, stage.settings, stage.collection, asked)
     assert again.run(most_events=999) == 10
     assert rows(asked.parquet) == expected
+
+
+def test_two_runs_may_have_one_folder_of_parquet(spark, make_stage):
+    stage = make_stage(partitions={"events": 1})
+    stage.send_random(1, count=60)
+    send_events(stage, 20)
+    folder = str(stage.folder / "out")
+    for asked in (Asked(None, "0@12", None, folder), Asked("0@12", None, None, folder)):
+        BackfillJob(spark, stage.settings, stage.collection, asked).run(most_events=6)
+    assert rows(folder) == expected_records(stage, last_offsets(stage))
+    table = pq.read_table(folder)
+    assert set(table["collection"].to_pylist()) == {stage.collection.name}
+    assert len(set(table["run"].to_pylist())) == 2
 
 
 def rows(folder):

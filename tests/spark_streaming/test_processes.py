@@ -177,17 +177,21 @@ def _wait_for(condition, process):
         time.sleep(0.002)
 
 
-def test_executors_of_a_cluster_get_our_packages(make_stage, run):
-    stage = make_stage()
+def test_executors_of_a_cluster_get_our_packages_and_do_both_jobs(make_stage, run):
+    stage = make_stage(partitions={"events": 2})
     stage.configure(master="local-cluster[2,1,1024]")
     stage.send_random(1, count=100)
+    send_events(stage, 30)
     script = Path(__file__).with_name("cluster_run.py")
-    ended = run(sys.executable, script, stage.settings_path, stage.collection_path)
+    told = (stage.settings_path, stage.collection_path, stage.topic("matches"))
+    ended = run(sys.executable, script, *told)
     told = json.loads(ended.stdout)
     assert len(told["daemons"]) == 2
     assert len(told["files"]) >= 2
     assert all("podium.zip" in file for file in told["files"])
+    assert told["matched"] == 30
     stage.check_bases()
+    assert matches_by_event(stage) == expected_records(stage, last_offsets(stage))
 
 
 def test_a_backfill_shows_its_progress_and_what_it_has_done(make_stage, run):
