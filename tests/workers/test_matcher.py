@@ -2,12 +2,13 @@
 
 import asyncio
 import weakref
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
 import pytest
-from faust.types import TP, EventT
+from faust.types import TP, EventT, StreamT
 
 from tests.workers.feed_lab import FeedLab, until
 from topics import frames
@@ -37,6 +38,16 @@ class Assigned:
 
     async def revoke(self, *shards: int) -> None:
         await self._app.on_partitions_revoked.send({TP(self._frames, shard) for shard in shards})
+
+    async def distribute(self, *events: EventT) -> None:
+        """As the agent does with what it reads."""
+
+        async def read() -> AsyncIterator[EventT]:
+            for event in events:
+                yield event
+
+        stream = SimpleNamespace(noack=lambda: SimpleNamespace(events=read))
+        await self._matcher.distribute(cast(StreamT, stream))
 
     def lane(self, shard: int) -> Lane:
         return self._matcher._lanes[shard]
@@ -101,7 +112,7 @@ def test_a_shard_may_be_revoked_while_it_is_restored(lab: FeedLab):
     asyncio.run(run())
 
 
-def a_frame() -> EventT:
+def a_frame(shard: int = 0) -> EventT:
     """As Faust hands one over, without events."""
     none = np.empty(0, np.int64)
     frame = frames.Frame(
@@ -115,7 +126,7 @@ def a_frame() -> EventT:
         np.empty(0, np.int32),
         Keys.pack([]),
     )
-    message = SimpleNamespace(generation_id=0)
+    message = SimpleNamespace(generation_id=0, partition=shard)
     return cast(EventT, SimpleNamespace(message=message, value=bundle([frames.encode(frame)])))
 
 
@@ -135,5 +146,28 @@ def test_frames_of_a_shard_that_is_gone_hold_nobody_up(lab: FeedLab):
     async def fill(lane: Lane) -> None:
         for _ in range(300):
             await lane.put(a_frame())
+
+    asyncio.run(run())
+
+
+def test_a_frame_that_comes_before_its_assignment_is_not_left_out(lab: FeedLab, monkeypatch):
+    """Left out, it would count as answered once a later one of its partition is."""
+    given: list[tuple[Lane, EventT]] = []
+
+    async def note(lane: Lane, event: EventT) -> None:
+        given.append((lane, event))
+
+    monkeypatch.setattr(Lane, "put", note)
+
+    async def run() -> None:
+        matcher, frame = Assigned(lab), a_frame(shard=1)
+        await matcher.assign(0)
+        await matcher.revoke(0)
+        distributing = asyncio.ensure_future(matcher.distribute(frame))
+        await asyncio.sleep(0.05)
+        assert not distributing.done()
+        await matcher.assign(1)
+        await asyncio.wait_for(distributing, 10)
+        assert given == [(matcher.lane(1), frame)]
 
     asyncio.run(run())
