@@ -9,10 +9,13 @@ from tests.workers import steps
 from tests.workers.conftest import MakeFleet, fleets_of
 from tests.workers.fleet import Fleet
 from tests.workers.job import Job
+from topics import bases
 
 KINDS = {
     "single": {"kind": "ranked", "attributes": ["age"]},
     "ranked": {"kind": "ranked", "attributes": ["age", "visits"]},
+    "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"]},
+    "boolean": {"kind": "boolean", "attributes": []},
 }
 OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}}
 ROUNDS = 9
@@ -27,6 +30,8 @@ def fleets(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[dict[
 
 
 def base(fleet: Fleet, job: Job, random_: random.Random) -> None:
+    if fleet.declared.kind not in bases.KINDS:
+        return
     fleet.deliver()
     fleet.judge()  # reads what is in the topic
     job.announce_newest(random_.choice(fleet.shards), random_.randint(0, 8))
@@ -57,8 +62,9 @@ def ask(fleet: Fleet, job: Job, random_: random.Random) -> None:
 DISTURBANCES: list[Callable[[Fleet, Job, random.Random], None]] = [base, kill, restart, settle, ask]
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("kind", "seed"), [("single", 1), ("ranked", 2), ("relaxed", 3), ("boolean", 4), ("single", 5)]
+)
 def test_every_answer_is_right_under_any_interleaving(
     fleets: dict[str, Fleet], redis_url: str, kind: str, seed: int
 ):
