@@ -104,6 +104,20 @@ def score_of(r, row, event_weights, parts):
 
 
 @hot
+def about_score_of(r, row, event_weights):
+    """As `score_of` but for rounding, and quicker: the terms need not wait for each other."""
+    size, p, w, _ = place_of(r, row)
+    even, odd = 0.0, 0.0
+    for i in range(0, size - 1, 2):
+        even += r.reals[w + i] * event_weights[r.meta[p + i] & COLUMN_MASK]
+        odd += r.reals[w + i + 1] * event_weights[r.meta[p + i + 1] & COLUMN_MASK]
+    if size & 1:
+        last = size - 1
+        even += r.reals[w + last] * event_weights[r.meta[p + last] & COLUMN_MASK]
+    return even + odd
+
+
+@hot
 def all_hold(r, row, values):
     size, p, _, o = place_of(r, row)
     for i in range(size):

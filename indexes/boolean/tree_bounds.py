@@ -11,12 +11,12 @@ from indexes.boolean.tree_layout import (
     FLOORS,
     FOLDS,
     GROUPS,
+    MORE_COLUMNS,
     OTHERS,
-    ROW,
-    ROW_BITS,
     SECOND,
     SHARES,
     THIRD,
+    TOLD,
 )
 
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
@@ -25,14 +25,16 @@ _AHEAD = 6
 
 
 @bare
-def weigh_event(events, i, worth):
+def weigh_event(events, i, worth, folded):
     """Write an event's weights; return the greatest one, and whether all are 1."""
     most, ones = 0.0, True
     for at in range(events.starts[i], events.starts[i + 1]):
-        weight = events.weights[at]
-        worth[np.int64(events.columns[at]) + 1] = weight
+        weight, column = events.weights[at], np.int64(events.columns[at])
+        worth[column + 1] = weight
+        folded[column & (FOLDS - 1)] = max(folded[column & (FOLDS - 1)], weight)
         most = max(most, weight)
         ones &= weight == 1.0
+    folded[MORE_COLUMNS] = most
     return most, ones
 
 
@@ -145,39 +147,22 @@ def set_gains(t, node, s, columns, score):
 
 
 @hot
-def member_bound(t, at, worth, own, beside, most):
+def member_bound(t, at, worth, folded, own):
     """No more than this is the score of a member.
 
-    `own` is the event's weight on the c-node's own column, `beside` the greatest on the columns
-    above it, `most` the greatest of all.
+    `own` is the event's weight on the c-node's own column.
     """
     shares = np.int64(t.m_record[at, SHARES])
-    here, first, second, third = (
-        shares & 255,
-        (shares >> 8) & 255,
-        (shares >> 16) & 255,
-        shares >> 24,
-    )
-    # Every share may be one part too great, and what is missing for that lies elsewhere.
-    rest = max(0, 259 - here - first - second - third)
-    unknown = most if t.m_record[at, ROW] >> np.uint32(ROW_BITS) else beside
     bound = (
-        here * own
-        + first * worth[t.m_first[at] >> np.uint32(16)]
-        + second * worth[t.m_record[at, SECOND] >> np.uint32(16)]
-        + third * worth[t.m_record[at, THIRD] >> np.uint32(16)]
-        + rest * unknown
+        (shares & 255) * own
+        + ((shares >> 8) & 255) * worth[t.m_first[at] >> np.uint32(16)]
+        + ((shares >> 16) & 255) * worth[t.m_record[at, SECOND] >> np.uint32(16)]
+        + (shares >> 24) * worth[t.m_record[at, THIRD] >> np.uint32(16)]
     )
+    for place in range(TOLD):
+        told = np.int64(t.m_told[at, place])
+        bound += (told & 255) * folded[told >> 8]
     return bound * (np.float64(t.m_sum[at]) * (SLACK / 255.0))
-
-
-@hot
-def beside_worth(t, node, depth, worth, most):
-    """The event's greatest weight on the columns of a path but for the last one."""
-    greatest = most if depth > CARD_LEVELS else 0.0
-    for level in range(min(depth - 1, CARD_LEVELS)):
-        greatest = max(greatest, worth[t.paths[node, level]])
-    return greatest
 
 
 @hot

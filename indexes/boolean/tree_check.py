@@ -33,8 +33,6 @@ from indexes.boolean.tree_layout import (
     ROOM,
     ROOT,
     ROW,
-    ROW_BITS,
-    ROW_MASK,
     SECOND,
     SEGMENT,
     SHARES,
@@ -88,7 +86,7 @@ class TreeChecker:
         on_levels, others, greatest = [], [np.zeros(0)], np.zeros(GROUPS)
         best, oldest = -1.0, np.iinfo(np.int64).max
         for at in range(c[SEGMENT], c[SEGMENT] + c[COUNT]):
-            row = int(t.m_record[at, ROW]) & ROW_MASK
+            row = int(t.m_record[at, ROW])
             self.seen.append(row)
             assert t.where[row] == node
             own = np.array([self.interval(row, column) for column in path]).reshape(-1, 2)
@@ -131,10 +129,14 @@ class TreeChecker:
         left = {column: sorted(weights[columns + 1 == column]) for column, _ in shares}
         for column, share in shares:
             assert share >= (left[column].pop(0) if column else 0.0)
-        untested = (
-            len(columns) - np.isin(columns, path).sum() - sum(word >> 16 > 0 for word in words)
-        )
-        assert int(t.m_record[at, ROW]) >> ROW_BITS == min(15, untested)
+        parts = np.zeros(MORE_COLUMNS + 1)  # by folded column
+        for column, share in shares:
+            parts[(column - 1) % FOLDS] += share if column else 0.0
+        for told in t.m_told[at].tolist():
+            parts[told >> 8] += (told & 255) * unit
+        beside = ~np.isin(columns, path[-1:])
+        missing = np.bincount(columns[beside] % FOLDS, weights[beside], MORE_COLUMNS + 1) - parts
+        assert missing[:FOLDS].clip(min=0).sum() <= parts[MORE_COLUMNS] * (1 + 1e-9)
 
     def prints(self, node: int, at: int, row: int, path: list[int]) -> None:
         """A member's fingerprint is that of an equality on the c-node's own column, if any."""

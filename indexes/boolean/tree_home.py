@@ -20,9 +20,10 @@ from indexes.boolean.tree_layout import (
     SIZE,
     row_of,
 )
-from indexes.boolean.tree_members import gather_total, on_path
+from indexes.boolean.tree_members import gather_total
 from indexes.boolean.tree_nodes import add_entry, new_c, new_p
 from indexes.boolean.tree_pick import COARSE
+from indexes.boolean.tree_writing import on_path
 
 
 @bare

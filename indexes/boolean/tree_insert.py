@@ -25,12 +25,13 @@ from indexes.boolean.tree_layout import (
     row_of,
 )
 from indexes.boolean.tree_local import local_on, localise
-from indexes.boolean.tree_members import gather_total, write_member
+from indexes.boolean.tree_members import gather_total
 from indexes.boolean.tree_nodes import show_bounds
 from indexes.boolean.tree_room import can_enter, can_fill, can_split
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
 from indexes.boolean.tree_settle import CLUSTER, PARTITION, settle
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS
+from indexes.boolean.tree_writing import write_member
 
 
 @njit(cache=True)

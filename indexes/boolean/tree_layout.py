@@ -51,9 +51,7 @@ NOTHING = (1 << 8) | 255  # a word that every event passes
 SECOND, THIRD, SHARES, ROW = range(4)
 FOLDS = 2 * GROUPS  # columns are folded to so many, so that a byte holds one,
 NO_COLUMN, MORE_COLUMNS = FOLDS, FOLDS + 1  # or says that there is none, or more than fit
-ROW_BITS = 28  # of ROW; above is the number of predicates that neither words nor path test,
-ROW_MASK = (1 << ROW_BITS) - 1  # up to MANY
-MANY = 15
+TOLD = 4  # columns and shares, of predicates that SHARES leaves out, that a member has
 
 
 class Tree(NamedTuple):
@@ -85,6 +83,7 @@ class Tree(NamedTuple):
     m_sum: np.ndarray  # f4[members]  sum of weights, never too small
     m_beside: np.ndarray  # u4[members]  four columns beside the path, a byte each: see `FOLDS`
     m_record: np.ndarray  # u4[members, 4]  SECOND, THIRD, SHARES, ROW
+    m_told: np.ndarray  # u2[members, TOLD]  folded column << 8 | share; the last one: of all others
     where: np.ndarray  # i4[rows]  the c-node of each row
     at_root: np.ndarray  # i4[columns]  the root's p-node of each column
     free: np.ndarray  # i4[3, CLASSES]  first free run of each kind and size
@@ -108,7 +107,7 @@ C_ARRAYS = (
 P_ARRAYS = ("p", "p_top")
 E_ARRAYS = ("e_word", "e_low", "e_high", "e_node", "e_top")
 D_ARRAYS = ("d_column", "d_node")
-M_ARRAYS = ("m_low", "m_high", "m_print", "m_first", "m_sum", "m_beside", "m_record")
+M_ARRAYS = ("m_low", "m_high", "m_print", "m_first", "m_sum", "m_beside", "m_record", "m_told")
 
 
 def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tree:
@@ -143,6 +142,7 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         m_sum=np.zeros(members, np.float32),
         m_beside=np.zeros(members, np.uint32),
         m_record=np.zeros((members, 4), np.uint32),
+        m_told=np.zeros((members, TOLD), np.uint16),
         where=np.zeros(0, np.int32),
         at_root=np.zeros(0, np.int32),
         free=np.full((3, CLASSES), NIL, np.int32),
@@ -160,7 +160,7 @@ def word_of(column, low, high):
 
 @hot
 def row_of(t, at):
-    return np.int64(t.m_record[at, ROW]) & ROW_MASK
+    return np.int64(t.m_record[at, ROW])
 
 
 @hot
@@ -176,3 +176,5 @@ def copy_member(t, source, to):
     t.m_beside[to] = t.m_beside[source]
     for field in range(4):
         t.m_record[to, field] = t.m_record[source, field]
+    for place in range(TOLD):
+        t.m_told[to, place] = t.m_told[source, place]

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from indexes.boolean.evaluation import all_hold, score_of
+from indexes.boolean.evaluation import about_score_of, all_hold, score_of
 from indexes.boolean.fingerprints import fingerprint
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
 from indexes.boolean.prefetching import prefetch
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
-from indexes.boolean.tree_bounds import beside_worth, member_bound
+from indexes.boolean.tree_bounds import SLACK, member_bound
 from indexes.boolean.tree_layout import (
     COLUMN,
     COUNT,
@@ -18,6 +18,7 @@ from indexes.boolean.tree_layout import (
     SECOND,
     SEGMENT,
     THIRD,
+    TOLD,
     row_of,
 )
 from indexes.boolean.tree_stab import admits
@@ -79,6 +80,7 @@ def screen_chunk(t, node, s, at, length, limit, waiting):
     for i in range(before, waiting):
         s.homes[i] = node
         prefetch(t.m_record, 4 * s.kept[i])
+        prefetch(t.m_told, TOLD * s.kept[i])
     return waiting
 
 
@@ -96,16 +98,14 @@ def passing(t, s, waiting):
 @hot
 def _promising(t, s, kept, most, score):
     """Keep the members whose own weights reach a score; return how many."""
-    left, node, beside, own = 0, NIL, 0.0, 0.0
+    left, node, own = 0, NIL, 0.0
     for i in range(kept):
         at, home = s.kept[i], s.homes[i]
         if home != node:
             node = home
-            depth = np.int64(t.c[node, DEPTH])
-            beside = beside_worth(t, node, depth, s.worth, most)
-            own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if depth else 0.0
+            own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if t.c[node, DEPTH] else 0.0
         s.kept[left] = at
-        bound = min(t.m_sum[at] * most, member_bound(t, at, s.worth, own, beside, most))
+        bound = min(t.m_sum[at] * most, member_bound(t, at, s.worth, s.folded, own))
         left += not bound < score
     return left
 
@@ -132,6 +132,8 @@ def offer_members(t, r, s, waiting, most, k, ids, scores, size, counted):
     _prefetch_rows(t, r, s, kept)
     for i in range(kept):
         row = row_of(t, s.kept[i])
+        if size == k and about_score_of(r, row, s.weights) * SLACK < scores[0]:
+            continue
         score = score_of(r, row, s.weights, s.parts)
         if size == k and worse(score, r.ids[row], scores[0], ids[0]):
             continue

@@ -17,7 +17,7 @@ from indexes.boolean.tree_leaves import (
 
 _AHEAD, _AHEAD_BEST = 6, 2  # l-nodes that are asked for before they are read
 _MOST_ASKED = 1024  # members of one l-node
-_TOGETHER = 8  # members whose records are read together
+_FEW = 8  # members whose records are read together, at least
 
 
 @hot
@@ -99,7 +99,9 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
             length = min(CHUNK, end - at)
             waiting = _screen(t, node, s, at, length, most, size == k, limit, scores[0], waiting)
             at += CHUNK
-        if waiting >= min(CHUNK, max(k - size, _TOGETHER)) or (at >= end and j >= leaves):
+        # Once k hits are known few of the others count: they wait for a full house.
+        enough = CHUNK if size == k else min(CHUNK, max(k - size, _FEW))
+        if waiting >= enough or (at >= end and j >= leaves):
             size = offer_members(t, r, s, waiting, most, k, ids, scores, size, counted)
             waiting = 0
     return size

@@ -35,7 +35,7 @@ def _open_partitions(t, events, i, s):
 def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     """The best of what matches event i; return how many (Algorithm 6)."""
     encode_event(codes, events, i, s.seen)
-    most, ones = weigh_event(events, i, s.worth)
+    most, ones = weigh_event(events, i, s.worth, s.folded)
     most = most if ones else most * SLACK
     size, k = 0, len(ids) if prune else _NEVER
     waiting = _open_partitions(t, events, i, s)
@@ -62,7 +62,7 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
             s.partitions[0] = s.partitions[waiting]
         leaves = find_leaves(t, pnode, least, s, leaves)
     sort_best_first(ids, scores, size)
-    clear_event(events, i, s.seen, s.worth)
+    clear_event(events, i, s)
     return size
 
 
@@ -93,7 +93,7 @@ def list_one(t, r, codes, events, i, s, ids, end, counted):
         pnode = t.at_root[events.columns[at]]
         leaves = 0 if pnode == NIL else find_leaves(t, pnode, -1.0, s, 0)
         at += 1
-    clear_event(events, i, s.seen, s.worth)
+    clear_event(events, i, s)
     return end
 
 

@@ -16,6 +16,7 @@ from indexes.boolean.tree_layout import (
     E_COUNT,
     E_START,
     ENTRIES,
+    FOLDS,
     MORE_COLUMNS,
     START,
 )
@@ -36,6 +37,7 @@ class Scratch(NamedTuple):
     parts: np.ndarray  # f8[MOST_PREDICATES]
     kept: np.ndarray  # i8[2 * CHUNK]  members that wait for further tests
     homes: np.ndarray  # i4[2 * CHUNK]  their c-nodes
+    folded: np.ndarray  # f8[256]  the greatest weight of an event's columns with the same fold
     gains: np.ndarray  # f8[256]  what members of an l-node gain by columns, folded
     reached: np.ndarray  # i4[c-nodes]
     found: np.ndarray  # i4[c-nodes]
@@ -63,6 +65,7 @@ def new_scratch(columns, nodes):
         np.empty(MOST_PREDICATES),
         np.empty(2 * CHUNK, np.int64),
         np.empty(2 * CHUNK, np.int32),
+        np.zeros(256),
         gains,
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1, np.int32),
@@ -86,10 +89,12 @@ def encode_event(codes, events, i, seen):
 
 
 @hot
-def clear_event(events, i, seen, worth):
+def clear_event(events, i, s):
     for at in range(events.starts[i], events.starts[i + 1]):
-        seen[events.columns[at] + 1] = 0
-        worth[events.columns[at] + 1] = -np.inf
+        column = np.int64(events.columns[at])
+        s.seen[column + 1] = 0
+        s.worth[column + 1] = -np.inf
+        s.folded[column & (FOLDS - 1)] = 0.0
 
 
 @hot

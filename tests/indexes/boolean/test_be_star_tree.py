@@ -13,7 +13,6 @@ from indexes.boolean.evaluation import score_of
 from indexes.boolean.kernels import NIL
 from indexes.boolean.matching import spread
 from indexes.boolean.tree_bounds import (
-    beside_worth,
     leaf_bound,
     member_bound,
     rank_columns,
@@ -137,19 +136,18 @@ def bounds_of(t, r, events, columns, bounds, members, gains, scores):
     """For each row its score, and three bounds: of its l-node, its own, and by columns."""
     s = new_scratch(columns, len(t.c))
     spread(events, 0, s.values, s.weights)
-    most, ones = weigh_event(events, 0, s.worth)
+    _, ones = weigh_event(events, 0, s.worth, s.folded)
     count = rank_columns(events, 0, s.worth, s.by_worth)
     for node in range(t.state[USED_C]):
         if t.c[node, DEPTH] == NIL or t.c[node, COUNT] == 0:
             continue
         bound = leaf_bound(t, node, s.worth, s.by_worth, count, ones, s.greatest)
         depth = np.int64(t.c[node, DEPTH])
-        beside = beside_worth(t, node, depth, s.worth, most)
         own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if depth else 0.0
         for at in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
             row = row_of(t, at)
             bounds[row] = bound
-            members[row] = member_bound(t, at, s.worth, own, beside, most)
+            members[row] = member_bound(t, at, s.worth, s.folded, own)
             scores[row] = score = score_of(r, row, s.weights, s.parts)
             # What it gains beside the path is no less than what it needs there for its score.
             limit, beside_path = set_gains(t, node, s, count, score), 0.0
@@ -167,7 +165,9 @@ def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one):
     conjunctions = []
     for _ in range(60):
         some = (
-            rng.choice(columns, rng.integers(1, 7)) if rng.random() < 0.5 else rng.integers(0, 8, 3)
+            rng.choice(columns, rng.integers(1, 13))
+            if rng.random() < 0.5
+            else rng.integers(0, 8, 3)
         )
         weights = rng.choice([0.0, 0.1, 1.0, 7.0, rng.random() * 1e3], len(some))
         conjunctions.append(
