@@ -9,8 +9,8 @@ over words and not a descent; below the root the buckets of all p-nodes of a c-n
 In the same way the p-nodes of a c-node are a run of `directory`, and the members of an l-node are
 runs of columns, each of which is tested for many members at a time: the codes on the c-node's own
 column, the fingerprint of an equality on it, a word that tests a further predicate, and a record
-with what is asked of the few that are left.  A word packs column + 1, low and high;
-column + 1 is 0 where there is nothing to test.
+with what is asked of the few that are left, among it how their weights are shared by columns.
+A word packs column + 1, low and high; column + 1 is 0 where there is nothing to test.
 
 Row 0 of `c` is the root.
 """
