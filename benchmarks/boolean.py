@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     # Imported here, so that what is missing can be named first.
     from benchmarks import measure, report
-    from benchmarks.boolean_lab import QUICK, TURNS, Lab, Sizes
+    from benchmarks.boolean_lab import QUICK, Lab, Sizes
 
     out = options.out or (QUICK_RESULTS if options.quick else RESULTS)
     sizes = QUICK if options.quick else Sizes()
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         machine = measure.environment()
         machine["load average"] = f"{before} before, {measure.load()} after"
         machine["repetitions"] = (
-            f"{measure.REPETITIONS} in each of {TURNS} turns of asking every index, after a"
+            f"{measure.REPETITIONS} in each of {sizes.turns} turns of asking every index, after a"
             " warm-up; seed 0"
         )
         path = report.write(section, machine, out)

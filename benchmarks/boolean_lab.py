@@ -25,7 +25,6 @@ OURS = "BE*-tree"
 K = 10
 _COMPARED = 20  # events whose answers are compared before anything is timed
 _MOST_S = 0.3  # that one repetition may take
-TURNS = 3  # of asking one index after another, each with all repetitions
 _ALL = 0  # in place of k: all matches
 
 
@@ -35,6 +34,7 @@ class Sizes:
     sweep: int = 200_000  # where one property after another is varied
     smaller: int = 100_000  # where the paper has 100K
     events: int = 500
+    turns: int = 3  # of asking one index after another, each with all repetitions
     sizes: tuple[int, ...] = (50_000, 200_000, 1_000_000)
     dimensions: tuple[int, ...] = (50, 400, 1_400)
     cardinalities: tuple[int, ...] = (2_500, 250_000, 250_000_000)
@@ -46,6 +46,7 @@ QUICK = Sizes(
     sweep=10_000,
     smaller=5_000,
     events=50,
+    turns=1,
     sizes=(2_000, 10_000),
     dimensions=(50, 400),
     cardinalities=(2_500, 250_000_000),
@@ -145,7 +146,7 @@ class Lab:
                 name: {k: per_event(ask, events) for k, ask in own.items()}
                 for name, own in ways.items()
             }
-            for _ in range(TURNS)
+            for _ in range(self.sizes.turns)
         ]
         taken = {
             name: {k: joined(turn[name][k] for turn in turns) for k in own}
