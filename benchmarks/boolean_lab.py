@@ -107,13 +107,14 @@ class Lab:
         """Measure indexes over one workload, after their answers were found to be the same."""
         keys = {name: (name, repr(workload), ks) for name in names}
         new = [name for name, key in keys.items() if key not in self._measured]
-        built = {name: self._built(workload, name) for name in new}
-        self.step(f"asking {', '.join(new)}")
-        for name, measured in self._measure(workload, built, ks).items():
-            self._measured[keys[name]] = measured
+        if new:
+            built = {name: self._built(workload, name) for name in new}
+            self.step(f"asking {', '.join(new)}")
+            for name, measured in self._measure(workload, built, ks).items():
+                self._measured[keys[name]] = measured
         return {name: self._measured[key] for name, key in keys.items()}
 
-    def _built(self, workload: BEGen, name: str) -> "_Built":
+    def _built(self, workload: BEGen, name: str) -> _Built:
         self.step(f"{name}, {workload.subscriptions:,} subscriptions")
         data, cls = self.data(workload), INDEXES[name]
         index = cls.from_arrays(first_rows(data, 100).arrays)  # compiles
@@ -132,7 +133,7 @@ class Lab:
         return _Built(index, taken)
 
     def _measure(
-        self, workload: BEGen, built: "dict[str, _Built]", ks: tuple[int, ...]
+        self, workload: BEGen, built: dict[str, _Built], ks: tuple[int, ...]
     ) -> dict[str, Measured]:
         """In turns: what disturbs the machine for a while is to meet all indexes."""
         events = self.data(workload).events

@@ -317,6 +317,20 @@ def test_a_boolean_shard_forgets_strings_that_nobody_names_any_more(monkeypatch)
     assert len(shard) == 9
 
 
+def test_a_boolean_shard_tells_how_many_conjunctions_have_no_place(monkeypatch):
+    monkeypatch.setattr("indexes.boolean.naming.MOST_COLUMNS", 4)
+    shard = new_shard("boolean", ())
+    shard.open()
+    for i in range(6):
+        body = {"all": [{"attr": f"n{i}", "op": "=", "value": 1}]}
+        apply(shard, (b"%d" % i, json.dumps(body).encode()))
+    assert (len(shard), shard.unplaced) == (6, 3)  # one column is kept for those without
+    again = new_shard("boolean", ())
+    again.restore("boolean", shard.to_arrays(), shard.next_offset)
+    assert again.unplaced == 3
+    assert new_shard("ranked").unplaced == 0
+
+
 @pytest.mark.parametrize("kind", ["ranked", "relaxed"])
 def test_a_stale_shard_is_set_in_order_beside_its_frames(kind):
     shard, rows = new_shard(kind), 4000
