@@ -24,7 +24,7 @@ test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests 
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider tests/indexes \
 		> .without-jit.log 2>&1 & without_jit=$$!; \
 	trap 'kill $$without_jit 2>/dev/null' INT TERM; \
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup; jit=$$?; \
+	$(BIN)/python -m pytest --numprocesses 2; jit=$$?; \
 	wait $$without_jit; plain=$$?; \
 	if [ $$plain = 0 ]; then echo "without the JIT: $$(tail -1 .without-jit.log)"; \
 	else cat .without-jit.log; fi; \

@@ -11,9 +11,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from podium.stack import Stack
 
@@ -25,14 +27,30 @@ settings.load_profile("untimed")
 
 # Folders whose tests are kept together in one process: another would compile the same kernels.
 _COMPILING, _COMPILED = ("tests/indexes/", "tests/benchmarks/", "indexes/"), "compiled"
+# Where several processes share the tests, what takes long comes first, so that they end together.
+_LONG_FIRST = (*_COMPILING, "tests/spark_streaming/", "tests/workers/test_fleet", "tests/podium/")
 
 
-@pytest.hookimpl(tryfirst=True)
+class ByFile(LoadScopeScheduling):
+    """One process takes a whole file, and with it its fixtures, or all that compile."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return _COMPILED if file.startswith(_COMPILING) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where several processes share the tests, one takes a whole file, or all that compile."""
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(_COMPILED if file.startswith(_COMPILING) else file))
+    def place(item: pytest.Item) -> int:
+        starts = (n for n, start in enumerate(_LONG_FIRST) if item.nodeid.startswith(start))
+        return next(starts, len(_LONG_FIRST))
+
+    items.sort(key=place)
 
 
 class LocalStack:
