@@ -17,6 +17,9 @@ from indexes.boolean.tree_reading import read_leaves
 from indexes.boolean.tree_stab import clear_event, encode_event, find_leaves, new_scratch
 
 _NEVER = 1 << 62  # more hits than there can be
+# So many l-nodes, at least, are ranked together where weights differ: then the bounds of p-nodes
+# say little.  Where all weights are 1 they are exact, and one p-node after another is read.
+_TOGETHER = 32
 
 
 @hot
@@ -39,28 +42,25 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     most = most if ones else most * SLACK
     size, k = 0, len(ids) if prune else _NEVER
     waiting = _open_partitions(t, events, i, s)
-    if ones:
-        heapify(s.tops, s.partitions, waiting)
+    heapify(s.tops, s.partitions, waiting)
     # The root's own l-node comes first.
     s.found[0], leaves = 0, 1 if t.c[0, COUNT] else 0
+    together = 1 if ones else _TOGETHER
     while True:
-        if ones or waiting == 0:
+        if waiting and size == k and s.tops[0] * most < scores[0]:
+            waiting = 0
+        if leaves >= together or waiting == 0:
             size = read_leaves(
                 t, r, events, i, s, leaves, most, ones, k, ids, scores, size, counted
             )
             leaves = 0
-        if waiting == 0 or (size == k and s.tops[0] * most < scores[0]):
-            break
-        # Where all weights are 1 the bounds of p-nodes are exact, and one after another is read.
-        # Otherwise they say little, and the l-nodes of all p-nodes are ranked together.
-        least = scores[0] / SLACK if size == k else -1.0
-        pnode = s.partitions[0]
-        if ones:
-            waiting = drop_best(s.tops, s.partitions, waiting)
+            if waiting == 0:
+                break
         else:
-            waiting -= 1
-            s.partitions[0] = s.partitions[waiting]
-        leaves = find_leaves(t, pnode, least, s, leaves)
+            least = scores[0] / (most * SLACK) if size == k and most > 0.0 else -1.0
+            pnode = s.partitions[0]
+            waiting = drop_best(s.tops, s.partitions, waiting)
+            leaves = find_leaves(t, pnode, least, s, leaves)
     sort_best_first(ids, scores, size)
     clear_event(events, i, s)
     return size
