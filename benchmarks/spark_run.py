@@ -23,6 +23,7 @@ from podium.clients import KafkaClients
 from podium.commands.spark import kafka_jars
 from podium.sender import PRODUCER
 from spark_streaming.bases_job import BasesJob
+from spark_streaming.jobs import CollectionIO
 from spark_streaming.running import log_to_stderr
 from spark_streaming.session import open_session
 
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str]) -> None:
     spark = open_session(settings.spark, "benchmark", kafka_jars())
     session_s = time.perf_counter() - began
     try:
-        job = BasesJob(spark, settings, collection)
+        job = BasesJob(CollectionIO(spark, settings, collection))
         query = job.start(once=False)
         first = batch_of(query, 0, job.topic)
         later, alone = [], []

@@ -1,21 +1,21 @@
 """`backfill`: old events matched as a batch, piece by piece."""
 
 import logging
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
-from configs import Collection, Settings
 from spark_streaming.backfill import Asked, Offsets, open_run, require_topic
 from spark_streaming.collection_job import CollectionJob
 from spark_streaming.errors import UsageError
-from spark_streaming.kafka_options import spark_kafka_options
-from spark_streaming.matching import MatchPlan, matched
+from spark_streaming.matching import MatchPlan, for_parquet, for_topic, matched
 from spark_streaming.running import clearer
 from spark_streaming.sopt_bases import BuildPlan
-from topics.tokens import AS_OF
+
+if TYPE_CHECKING:
+    from spark_streaming.jobs import CollectionIO
 
 log = logging.getLogger(__name__)
 
@@ -28,16 +28,14 @@ class BackfillJob(CollectionJob):
 
     failure: Exception | None = None  # what fails is raised where it is asked for
 
-    def __init__(
-        self, spark: SparkSession, settings: Settings, collection: Collection, asked: Asked
-    ) -> None:
-        super().__init__(spark, settings, collection)
+    def __init__(self, io: "CollectionIO", asked: Asked) -> None:
+        super().__init__(io)
         if (asked.topic is None) == (asked.parquet is None):
             raise UsageError("a backfill writes to a topic or to Parquet: name one of them")
         if asked.topic is not None:
             require_topic(self._client, asked.topic)
         self._asked, self._events = asked, self._name("events")
-        self._checkpoint = self._checkpoint_of(f"{BACKFILL}-{asked.run}")
+        self._checkpoint = io.checkpoint(f"{BACKFILL}-{asked.run}")
         self.checkpoint_path = self._checkpoint.path
         self.after_loss = (
             f"remove the checkpoint {self.checkpoint_path} and what this run has written, and start"
@@ -64,9 +62,9 @@ class BackfillJob(CollectionJob):
             self._drop_states(run.as_of)  # a run that was killed just before its end has left them
             return 0
         plan = self._match_plan(run.as_of)
-        tasks = self._spark.sparkContext.defaultParallelism
         for n, piece in run.left():
-            self._write(matched(self._read(self._events, *piece, tasks), plan), n)
+            records = self._records(self._events, *piece, divided=True)
+            self._write(matched(records, plan), n)
             log.info("backfill: %s", run.done(n))
         self._drop_states(run.as_of)
         return events
@@ -94,7 +92,7 @@ class BackfillJob(CollectionJob):
             if end and not self._store.has(plan.base(shard, end).state)
         }
         if missing:
-            records = self._read(self.topic, dict.fromkeys(missing, -2), missing)
+            records = self._records(self.topic, dict.fromkeys(missing, -2), missing)
             self._built(records, self._state_plan(missing))
         collection = self._collection
         return MatchPlan(
@@ -111,15 +109,9 @@ class BackfillJob(CollectionJob):
 
     def _write(self, matches: DataFrame, piece: int) -> None:
         """A piece that is done again repeats its records, or replaces its folder of Parquet."""
-        if self._asked.parquet is not None:
-            shape = "event string, matches array<struct<id: string, score: double>>"
-            record = F.from_json(F.col("value").cast("string"), shape)
-            rows = matches.withColumn("record", record).select("key", "as_of", "record.*")
-            # Partitions for readers, and so that two runs may have one folder.
-            run = f"collection={self._collection.name}/run={self._asked.run}"
-            rows.write.mode("overwrite").parquet(f"{self._asked.parquet}/{run}/piece={piece:06d}")
+        if self._asked.topic is not None:
+            self._io.write_topic(for_topic(matches), self._asked.topic)
             return
-        header = F.struct(F.lit(AS_OF).alias("key"), F.col("as_of").cast("binary").alias("value"))
-        rows = matches.select("key", "value", F.array(header).alias("headers"))
-        writer = rows.write.format("kafka").options(**spark_kafka_options(self._settings.kafka))
-        writer.option("includeHeaders", "true").option("topic", str(self._asked.topic)).save()
+        # Partitions for readers, and so that two runs may have one folder.
+        run = f"{self._asked.parquet}/collection={self._collection.name}/run={self._asked.run}"
+        self._io.write_parquet(for_parquet(matches), f"{run}/piece={piece:06d}")

@@ -1,12 +1,11 @@
 """`sopt-bases`: a base of every shard with changes, batch by batch."""
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.query import StreamingQuery
 
-from configs import Collection, Settings
 from spark_streaming import metrics
 from spark_streaming.announcements import Announcements
 from spark_streaming.checkpoints import BatchRange
@@ -14,6 +13,9 @@ from spark_streaming.collection_job import CollectionJob
 from spark_streaming.sopt_bases import BuildPlan
 from spark_streaming.topic_admin import LetterMark
 from topics.catalogue import DAY_MS
+
+if TYPE_CHECKING:
+    from spark_streaming.jobs import CollectionIO
 
 log = logging.getLogger(__name__)
 
@@ -23,15 +25,14 @@ SOPT_BASES = "sopt-bases"
 class BasesJob(CollectionJob):
     """Keeps the bases of one collection up to date, batch by batch."""
 
-    def __init__(self, spark: SparkSession, settings: Settings, collection: Collection) -> None:
-        super().__init__(spark, settings, collection)
-        bases = self._name("bases")
+    def __init__(self, io: "CollectionIO") -> None:
+        super().__init__(io)
         self._announcements = Announcements(
-            self._client, bases, self._store, collection.name, SOPT_BASES
+            self._client, self._name("bases"), self._store, io.collection.name, SOPT_BASES
         )
-        group = f"{settings.prefix}.{collection.name}.feed"
+        group = f"{io.settings.prefix}.{io.collection.name}.feed"
         self._mark = LetterMark(self._client, group, self.topic)
-        self._checkpoint = self._checkpoint_of(SOPT_BASES)
+        self._checkpoint = io.checkpoint(SOPT_BASES)
         self.after_loss = (
             f"remove the checkpoint {self._checkpoint.path} and start the job again: it builds"
             " bases from what is left; send again the subscriptions that are missing"
@@ -41,18 +42,7 @@ class BasesJob(CollectionJob):
     def start(self, once: bool) -> StreamingQuery:
         """Start, or go on from the checkpoint; `once` ends with what is there now."""
         self._checkpoint.claim(self._identity(SOPT_BASES))
-        settings = self._settings.spark
-        source = self._kafka(self._spark.readStream).option("subscribe", self.topic)
-        source = source.option("startingOffsets", "earliest")
-        if not once:
-            source = source.option("minOffsetsPerTrigger", str(settings.least_changes))
-            source = source.option("maxTriggerDelay", f"{round(settings.longest_wait_s * 1000)}ms")
-        writer = source.load().writeStream.foreachBatch(self._on_batch)
-        writer = writer.option("checkpointLocation", self._checkpoint.path)
-        writer = writer.queryName(f"{self._collection.name} {SOPT_BASES}")
-        every = f"{round(settings.trigger_s * 1000)} milliseconds"
-        trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": every}
-        return writer.trigger(**trigger).start()
+        return self._io.start(SOPT_BASES, self.topic, self._on_batch, once)
 
     def _on_batch(self, records: DataFrame, batch_id: int) -> None:
         try:
@@ -90,4 +80,4 @@ class BasesJob(CollectionJob):
             log.warning("shard %d: building its base from the beginning of the topic", shard)
             metrics.BASES_REBUILT.labels(self._collection.name, str(shard)).inc()
         anew = plan.from_the_beginning(shards)
-        return self._built(self._read(self.topic, dict.fromkeys(shards, -2), anew.ends), anew)
+        return self._built(self._records(self.topic, dict.fromkeys(shards, -2), anew.ends), anew)

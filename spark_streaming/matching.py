@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from indexes.kinds import new_index
 from spark_streaming.shard_state import ShardState
@@ -24,9 +25,10 @@ from topics.events import EventContract
 from topics.keys import Keys
 from topics.matches import Hits, encode_many
 from topics.subscriptions import contract_for
-from topics.tokens import format_token
+from topics.tokens import AS_OF, format_token
 
 MATCHES = "partition int, offset long, key binary, value binary, as_of string"
+_DOCUMENT = "event string, matches array<struct<id: string, score: double>>"
 # Held at once by a task: their answers, with a large k, take more room than they do.
 _EVENTS_AT_ONCE = 100_000
 # Kept from one batch of events to the next: a small collection is loaded once.
@@ -61,6 +63,24 @@ def matched(events: DataFrame, plan: MatchPlan) -> DataFrame:
     """
     chosen = events.select("partition", "offset", "key", "value", "headers")
     return chosen.mapInArrow(lambda batches: _match_records(batches, plan), MATCHES)
+
+
+def for_topic(matches: DataFrame) -> DataFrame:
+    """The match records as the fleet sends them.
+
+    Columns in: those of `matched`.  Columns out: key, value, headers with `podium-as-of`.
+    """
+    as_of = F.struct(F.lit(AS_OF).alias("key"), F.col("as_of").cast("binary").alias("value"))
+    return matches.select("key", "value", F.array(as_of).alias("headers"))
+
+
+def for_parquet(matches: DataFrame) -> DataFrame:
+    """What is in the match records, as columns.
+
+    Columns in: those of `matched`.  Columns out: key, as_of, event, matches.
+    """
+    document = F.from_json(F.col("value").cast("string"), _DOCUMENT)
+    return matches.withColumn("document", document).select("key", "as_of", "document.*")
 
 
 class _Events(NamedTuple):

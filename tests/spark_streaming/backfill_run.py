@@ -6,6 +6,7 @@ from configs import load_collection, load_settings
 from podium.stack.jars import location
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
+from spark_streaming.jobs import CollectionIO
 from spark_streaming.running import log_to_stderr
 from spark_streaming.session import open_session
 
@@ -15,7 +16,8 @@ def main(settings_path: str, collection_path: str, topic: str, parquet: str, pie
     settings = load_settings(settings_path)
     spark = open_session(settings.spark, "backfill", sorted((location() / "spark").glob("*.jar")))
     asked = Asked(None, None, topic or None, parquet or None)
-    BackfillJob(spark, settings, load_collection(collection_path), asked).run(int(piece))
+    io = CollectionIO(spark, settings, load_collection(collection_path))
+    BackfillJob(io, asked).run(int(piece))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from podium.stack.jars import location
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
 from spark_streaming.bases_job import BasesJob
+from spark_streaming.jobs import CollectionIO
 from spark_streaming.running import await_query, log_to_stderr, stop_never
 from spark_streaming.session import open_session
 
@@ -39,10 +40,10 @@ def main(settings_path: str, collection_path: str, matches: str) -> None:
     spark = open_session(settings.spark, "cluster test", jars)
     frame = spark.range(0, 8, 1, 4).mapInArrow(whereabouts, "files array<string>, parent long")
     rows = frame.collect()
-    collection = load_collection(collection_path)
-    job = BasesJob(spark, settings, collection)
+    io = CollectionIO(spark, settings, load_collection(collection_path))
+    job = BasesJob(io)
     await_query(job.start(once=True), job, stop_never())
-    matched = BackfillJob(spark, settings, collection, Asked(None, None, matches, None)).run()
+    matched = BackfillJob(io, Asked(None, None, matches, None)).run()
     application = spark.sparkContext.applicationId
     spark.stop()
     # Where the executors had their folders: Spark puts them beside its own code.

@@ -14,7 +14,10 @@ from configs import Collection, load_collection, load_settings
 from indexes.intervals import SOPTRTree
 from indexes.intervals.sopt_r_tree import SOPTArrays
 from podium.topics_setup import ensure_topics
+from spark_streaming.backfill import Asked
+from spark_streaming.backfill_job import BackfillJob
 from spark_streaming.bases_job import BasesJob
+from spark_streaming.jobs import CollectionIO
 from spark_streaming.running import await_query, stop_never
 from tests import oracle
 from tests.workers.steps import NAMES, expression
@@ -95,9 +98,15 @@ class Stage:
     def flush(self) -> None:
         assert not self._producer.flush(30)
 
+    def io(self, spark: SparkSession) -> CollectionIO:
+        return CollectionIO(spark, self.settings, self.collection)
+
+    def backfill(self, spark: SparkSession, asked: Asked) -> BackfillJob:
+        return BackfillJob(self.io(spark), asked)
+
     def run(self, spark: SparkSession) -> BasesJob:
         """One run of the job over all that is there; its failure is raised."""
-        job = BasesJob(spark, self.settings, self.collection)
+        job = BasesJob(self.io(spark))
         await_query(job.start(once=True), job, stop_never())
         return job
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost, UsageError
+from spark_streaming.jobs import CollectionIO
 from tests import oracle
 from tests.spark_streaming.stage import random_event
 
@@ -79,7 +80,7 @@ def test_matches_are_those_of_the_fleet(spark, make_stage, declared):
     stage.send_event("bad", b"nonsense")
     stage.flush()
     asked = Asked(None, None, stage.topic("matches"), None)
-    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    job = stage.backfill(spark, asked)
     assert job.run(most_events=25) == 41
     as_of = last_offsets(stage)
     token = ",".join(f"{shard}@{last}" for shard, last in enumerate(as_of)).encode()
@@ -92,7 +93,7 @@ def test_matches_are_those_of_the_fleet(spark, make_stage, declared):
         assert message.headers() == [("podium-as-of", token)]
     assert got == expected
     assert len(written) == len(expected)
-    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == 0
+    assert stage.backfill(spark, asked).run() == 0
     assert not [name for name in stage.blobs() if name.endswith("state")]
 
 
@@ -102,7 +103,7 @@ def test_a_run_goes_on_where_it_stopped_with_the_subscriptions_it_began_with(spa
     send_events(stage, 30)
     expected = expected_records(stage, last_offsets(stage))
     asked = Asked(None, None, None, str(stage.folder / "out"))
-    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    job = stage.backfill(spark, asked)
     job.run(most_events=10)
     assert rows(asked.parquet) == expected
     (Path(job.checkpoint_path) / "done" / "1").unlink()
@@ -111,7 +112,7 @@ def test_a_run_goes_on_where_it_stopped_with_the_subscriptions_it_began_with(spa
     (piece / "_SUCCESS").unlink()
     stage.send_random(9, count=60)
     send_events(stage, 5)
-    again = BackfillJob(spark, stage.settings, stage.collection, asked)
+    again = stage.backfill(spark, asked)
     assert again.run(most_events=999) == 10
     assert rows(asked.parquet) == expected
 
@@ -122,7 +123,7 @@ def test_two_runs_may_have_one_folder_of_parquet(spark, make_stage):
     send_events(stage, 20)
     folder = str(stage.folder / "out")
     for asked in (Asked(None, "0@12", None, folder), Asked("0@12", None, None, folder)):
-        BackfillJob(spark, stage.settings, stage.collection, asked).run(most_events=6)
+        stage.backfill(spark, asked).run(most_events=6)
     assert rows(folder) == expected_records(stage, last_offsets(stage))
     table = pq.read_table(folder)
     assert set(table["collection"].to_pylist()) == {stage.collection.name}
@@ -155,7 +156,7 @@ def test_events_are_chosen_by_time_or_offset(spark, make_stage, since, until, ke
         stage.send_event(None, {"age": 1}, timestamp=start_ms + 1000 * i)
     stage.flush()
     asked = Asked(since, until, None, str(stage.folder / "out"))
-    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == len(kept)
+    assert stage.backfill(spark, asked).run() == len(kept)
     if kept:
         places = {f"{stage.topic('events')}[0]@{offset}" for offset in kept}
         assert rows(asked.parquet).keys() == places
@@ -175,16 +176,16 @@ def test_events_are_chosen_by_time_or_offset(spark, make_stage, since, until, ke
 def test_what_cannot_be_asked_is_refused(spark, make_stage, asked, error, told):
     stage = make_stage()
     with pytest.raises(error, match=told):
-        BackfillJob(spark, stage.settings, stage.collection, asked).run()
+        stage.backfill(spark, asked).run()
 
 
 def test_a_run_of_other_attributes_is_not_gone_on_with(spark, make_stage):
     stage = make_stage()
     asked = Asked(None, None, None, str(stage.folder / "out"))
-    BackfillJob(spark, stage.settings, stage.collection, asked).run()
+    stage.backfill(spark, asked).run()
     changed = stage.collection.model_copy(update={"attributes": ("height",)})
     with pytest.raises(ForeignCheckpoint, match="attributes: got"):
-        BackfillJob(spark, stage.settings, changed, asked).run()
+        BackfillJob(CollectionIO(spark, stage.settings, changed), asked).run()
 
 
 def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, make_stage):
@@ -193,12 +194,12 @@ def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, m
     send_events(stage, 30)
     expected = expected_records(stage, last_offsets(stage))
     asked = Asked(None, None, None, str(stage.folder / "out"))
-    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    job = stage.backfill(spark, asked)
     job.run(most_events=10)
     for n in (1, 2):  # as if it had been stopped after its first piece
         (Path(job.checkpoint_path) / "done" / str(n)).unlink()
     remove_events(stage, before=15)
-    again = BackfillJob(spark, stage.settings, stage.collection, asked)
+    again = stage.backfill(spark, asked)
     with pytest.raises(OffsetsLost, match="no longer has records") as caught:
         again.run()
     assert str(caught.value).startswith(stage.topic("events"))
@@ -207,7 +208,7 @@ def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, m
     # What it says works: the events that are left are matched.
     shutil.rmtree(job.checkpoint_path)
     shutil.rmtree(asked.parquet)
-    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == 15
+    assert stage.backfill(spark, asked).run() == 15
     left = {f"{stage.topic('events')}[0]@{offset}" for offset in range(15, 30)}
     assert rows(asked.parquet) == {place: hits for place, hits in expected.items() if place in left}
 
@@ -226,6 +227,6 @@ def test_a_store_that_does_not_answer_is_named_in_one_line(spark, make_stage):
     stage.configure(bases="redis://:hunter2@127.0.0.1:1/0")
     asked = Asked(None, None, None, str(stage.folder / "out"))
     with pytest.raises((JobError, ConnectionError), match=r"127\.0\.0\.1:1") as caught:
-        BackfillJob(spark, stage.settings, stage.collection, asked).run()
+        stage.backfill(spark, asked).run()
     assert "\n" not in str(caught.value)
     assert "hunter2" not in str(caught.value)

@@ -9,6 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from configs import load_collection, load_settings
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
+from spark_streaming.jobs import CollectionIO
 from tests.spark_streaming.stage import random_event, random_subscription
 from tests.workers.conftest import fleets_of
 from tests.workers.traffic import ANSWER_S, TopicReader, eventually
@@ -39,9 +40,8 @@ def test_a_backfill_writes_what_the_fleet_has_written(spark, fleets, tmp_path, w
     admin.create_topics([NewTopic(again, 1, 1)])[again].result()
     changed = {"spark.checkpoints": str(tmp_path / "spark"), "spark.bases": f"file://{tmp_path}/b"}
     settings = load_settings(fleet.settings_path, changed)
-    job = BackfillJob(
-        spark, settings, load_collection(fleet.collection_path), Asked(None, None, again, None)
-    )
+    io = CollectionIO(spark, settings, load_collection(fleet.collection_path))
+    job = BackfillJob(io, Asked(None, None, again, None))
     assert job.run(most_events=50) == len(events)
     backfilled = _read(fleet, again, 1)
     assert len(backfilled) > 100

@@ -19,7 +19,6 @@ from confluent_kafka.admin import (
 )
 
 from spark_streaming.backfill import Asked
-from spark_streaming.backfill_job import BackfillJob
 from tests.spark_streaming.stage import QUICK_JAVA
 from tests.spark_streaming.test_backfill import (
     expected_records,
@@ -44,13 +43,13 @@ def test_a_backfill_killed_in_the_middle_goes_on_to_the_same_results(
     expected = expected_records(stage, last_offsets(stage))
     topic, folder = stage.topic("matches"), str(stage.folder / "out")
     asked = Asked(None, None, *((topic, None) if to == "topic" else (None, folder)))
-    done = Path(BackfillJob(spark, stage.settings, stage.collection, asked).checkpoint_path, "done")
+    done = Path(stage.backfill(spark, asked).checkpoint_path, "done")
     _kill_when(lambda: done.exists() and len(_finished(done)) >= 3, stage, asked, tmp_path)
     assert 3 <= len(_finished(done)) < EVENTS // PIECE
     # Meanwhile subscriptions change, and Kafka forgets the records that the run began with.
     stage.send_random(2, count=200)
     _forget_subscriptions(stage)
-    again = BackfillJob(spark, stage.settings, stage.collection, asked)
+    again = stage.backfill(spark, asked)
     assert 0 < again.run(999) <= EVENTS - 3 * PIECE
     found = matches_by_event(stage) if to == "topic" else _from_parquet(folder)
     assert found == expected
@@ -62,11 +61,11 @@ def test_a_run_killed_after_its_last_piece_leaves_no_states(spark, make_stage):
     stage.send_random(1, count=20)
     send_events(stage, 5)
     asked = Asked(None, None, None, str(stage.folder / "out"))
-    job = BackfillJob(spark, stage.settings, stage.collection, asked)
+    job = stage.backfill(spark, asked)
     job._drop_states = lambda as_of: None  # as if it had been killed before
     job.run()
     assert [name for name in stage.blobs() if name.endswith("state")]
-    assert BackfillJob(spark, stage.settings, stage.collection, asked).run() == 0
+    assert stage.backfill(spark, asked).run() == 0
     assert not stage.blobs()
 
 

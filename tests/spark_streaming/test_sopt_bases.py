@@ -18,6 +18,7 @@ from prometheus_client import REGISTRY
 
 from spark_streaming.bases_job import BasesJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost
+from spark_streaming.jobs import CollectionIO
 from spark_streaming.metrics import ProgressMetrics
 
 KINDS = [
@@ -245,7 +246,7 @@ def test_a_topic_that_is_not_there_is_named(spark, make_stage):
     stage = make_stage()
     absent = stage.collection.model_copy(update={"name": "no-such-collection"})
     with pytest.raises(JobError, match=r"podium\.no-such-collection\.subscriptions") as caught:
-        BasesJob(spark, stage.settings, absent)
+        BasesJob(CollectionIO(spark, stage.settings, absent))
     assert "podium topics create" in caught.value.remedy
 
 
@@ -266,7 +267,7 @@ def test_few_changes_wait_for_more_and_are_counted_meanwhile(spark, make_stage):
     stage.send_random(1, count=10)
     listener = ProgressMetrics(stage.name, "sopt-bases", spark.streams)
     spark.streams.addListener(listener)
-    job = BasesJob(spark, stage.settings, stage.collection)
+    job = BasesJob(stage.io(spark))
     query = job.start(once=False)
     try:
         _wait_for_base(stage, 10)
