@@ -201,6 +201,7 @@ class Changing(Disturbance):
 
     name = f"{CHANGES_S:,} changes/s are applied"
     keeps_answers = False
+    gives_way = False
 
     def __init__(self, shard: Shard, data: Subscriptions, seconds: float) -> None:
         self._shard, self._data, self._seconds = shard, data, seconds

@@ -18,6 +18,7 @@ import numpy as np
 import psutil
 
 from topics import frames, partials
+from workers.calm import give_way
 from workers.shard import Shard
 
 __all__ = ["Disturbance", "Latencies", "Loop", "measure_latencies"]
@@ -90,6 +91,7 @@ class Disturbance:
 
     name = ""
     keeps_answers = True  # as they are without it
+    gives_way = True  # as the matcher's threads for it do
 
     def prepare(self) -> None:
         """Before every turn, the idle ones too."""
@@ -184,6 +186,8 @@ class _Repeater(threading.Thread):
         self.failure: BaseException | None = None
 
     def run(self) -> None:
+        if self._disturbance.gives_way:
+            give_way()
         try:
             while not self.stopping.is_set():
                 self._disturbance.once(self._loop)

@@ -17,6 +17,7 @@ from topics.frames import Frame
 from topics.outbox import Outbox
 from topics.partials import Partial
 from workers import metrics
+from workers.calm import give_way
 from workers.changes import Changes
 from workers.context import Context
 from workers.progress import RestoreProgress
@@ -62,6 +63,8 @@ class SubscriptionFeed(Service):
         self._written.set_result(None)
         # One thread, as the reader asks for.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.number}")
+        name = f"snapshots-{shard.number}"
+        self._aside = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=give_way)
 
     def pause(self) -> None:
         """Read and apply nothing before `resume`: until then the shard may be another worker's."""
@@ -112,6 +115,7 @@ class SubscriptionFeed(Service):
         self._written.add_done_callback(lambda _: self._leave())
 
     def _leave(self) -> None:
+        self._aside.shutdown(wait=False)
         self._keeper.close()
         metrics.forget_shard(self._context.collection.name, self.shard.number)
 
@@ -179,8 +183,8 @@ class SubscriptionFeed(Service):
         """Nothing is applied before this returns; frames are answered, and changes wait."""
         loop = asyncio.get_running_loop()
         async with self._changing:
-            snapshot = await loop.run_in_executor(None, self._keeper.gather)
-        return loop.run_in_executor(None, self._keeper.write, snapshot)
+            snapshot = await loop.run_in_executor(self._aside, self._keeper.gather)
+        return loop.run_in_executor(self._aside, self._keeper.write, snapshot)
 
     @Service.task
     async def _watch_lag(self) -> None:

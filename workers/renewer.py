@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from workers import metrics
 from workers.bases import BaseFollower
+from workers.calm import give_way
 from workers.context import Context
 from workers.kinds import ShardIndex
 from workers.shard import Shard
@@ -30,7 +31,8 @@ class Renewer:
         # Of its own: the loop's threads are shared by all shards, and a store that does not answer
         # would keep them from what holds `changing`.  One: a confluent consumer is used, and
         # closed, by one thread at a time.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"renewer-{shard.number}")
+        name = f"renewer-{shard.number}"
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=give_way)
 
     async def step(self, topic_id: str) -> None:
         """Take a base that is new, or make one of a worn index, or set a stale one in order."""
