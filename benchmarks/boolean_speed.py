@@ -23,21 +23,21 @@ _EQUALITIES: dict[str, Any] = _RANGES | {"operators": EQUALITIES}
 _HASHED = {"uniform, all operators", "uniform, equalities alone"}  # where buckets are of help
 _MOST_MICRO = 20  # microseconds an event, for uniform conjunctions
 _BUILDS = 3  # beside the one that was measured before
+# The k-index enumerates ranges: it is asked where that takes seconds instead of minutes.
+_OTHERS = ("scan", "buckets", "BE-tree", OURS)
 
 
 def speed(lab: Lab) -> Section:
     rows: list[Row] = []
     uniform = lab.compare(lab.workload(predicates=5, operators=MIXED, **_UNIFORM))
     taken = {"uniform, all operators": uniform}
-    taken["uniform, ranges alone"] = lab.compare(
-        lab.workload(predicates=5, **_RANGES), ("scan", "buckets", OURS)
-    )
+    taken["uniform, ranges alone"] = lab.compare(lab.workload(predicates=5, **_RANGES), _OTHERS)
     taken["uniform, equalities alone"] = lab.compare(
-        lab.workload(predicates=5, **_EQUALITIES), ("scan", "buckets", OURS)
+        lab.workload(predicates=5, **_EQUALITIES), _OTHERS
     )
     for p in lab.sizes.probabilities:
         taken[f"match probability {p:.2%}"] = lab.compare(
-            lab.workload(predicates=5, match_probability=p), ("scan", "buckets", OURS), (K, 1)
+            lab.workload(predicates=5, match_probability=p), _OTHERS, (K, 1)
         )
     for name, measured in taken.items():
         likely = name.endswith(f"{max(lab.sizes.probabilities):.2%}")
@@ -46,11 +46,8 @@ def speed(lab: Lab) -> Section:
         if name in _HASHED:
             time = 1e6 * measured[OURS].top[K].best
             rows.append(Row(f"{name}, an event", time, most=_MOST_MICRO, unit=" µs"))
-    for name, other, least in (("k-index", "k-index", 0.6), ("BE-tree", "BE-tree", 0.35)):
-        saved = _saved(uniform[other].top[K].best, uniform[OURS].top[K].best)
-        rows.append(
-            Row(f"time less than the {name}'s, uniform", 100 * saved, 100 * least, unit=" %")
-        )
+        _against(rows, name, measured, "BE-tree")
+    _margins(rows, uniform, list(taken.values()))
     _top_one(rows, list(taken.values())[-1][OURS])
     slowest = min(
         measured[other].top[K].best / measured[OURS].top[K].best
@@ -75,11 +72,31 @@ def speed(lab: Lab) -> Section:
 
 
 def _against(
-    rows: list[Row], name: str, measured: dict[str, Measured], other: str, least: float
+    rows: list[Row],
+    name: str,
+    measured: dict[str, Measured],
+    other: str,
+    least: float | None = None,
 ) -> None:
     quick, slow = measured[OURS].top[K].best, measured[other].top[K].best
     words = f"{micro(quick)} against {micro(slow)} µs, {measured[OURS].matches:,.1f} matches"
     rows.append(Row(f"{name}, against {other}", slow / quick, least, words=words))
+
+
+def _margins(
+    rows: list[Row], uniform: dict[str, Measured], workloads: list[dict[str, Measured]]
+) -> None:
+    """What §VII-C says of uniform workloads: on average 60 % and 35 % less than the others take."""
+    for name, least in (("k-index", 60), ("BE-tree", 35)):
+        what = f"time less than the {name}'s, uniform, all operators"
+        rows.append(Row(what, 100 * _saved(uniform, name), least, unit=" %"))
+    average = sum(_saved(measured, "BE-tree") for measured in workloads) / len(workloads)
+    what = "time less than the BE-tree's, average of all workloads above"
+    rows.append(Row(what, 100 * average, 35, unit=" %"))
+
+
+def _saved(measured: dict[str, Measured], other: str) -> float:
+    return 1 - measured[OURS].top[K].best / measured[other].top[K].best
 
 
 def _top_one(rows: list[Row], measured: Measured) -> None:
@@ -87,11 +104,7 @@ def _top_one(rows: list[Row], measured: Measured) -> None:
     one, every = measured.top[1].best, measured.all_matches.best
     words = f"{micro(one)} against {micro(every)} µs"
     what = "time less for the best than for all matches, at the greatest probability"
-    rows.append(Row(what, 100 * _saved(every, one), 70, words=words, unit=" %"))
-
-
-def _saved(slow: float, quick: float) -> float:
-    return 1 - quick / slow
+    rows.append(Row(what, 100 * (1 - one / every), 70, words=words, unit=" %"))
 
 
 def _upkeep(rows: list[Row], lab: Lab, ours: Measured) -> None:
