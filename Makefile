@@ -19,11 +19,14 @@ demo: setup  ## Bring up a whole fleet, match 50,000 events, check the answers, 
 
 test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests also without the JIT
 	@$(BIN)/python -m podium.stack.provision --for test
-	@$(MAKE) --no-print-directory lint
-	@echo "the index tests also run without the JIT, beside the others; they report at the end"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider tests/indexes \
-		> .without-jit.log 2>&1 & without_jit=$$!; \
-	trap 'kill $$without_jit 2>/dev/null' INT TERM; \
+	@echo "kernels are compiled beside the linters (minutes on a fresh clone, then seconds)"
+	@$(BIN)/python -m workers.warm_up & compiling=$$!; without_jit=; \
+	trap 'kill $$compiling $$without_jit 2>/dev/null' INT TERM; \
+	$(MAKE) --no-print-directory lint || { kill $$compiling; exit 1; }; \
+	echo "the index tests also run without the JIT, beside the others; they report at the end"; \
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider -m "not large" \
+		tests/indexes > .without-jit.log 2>&1 & without_jit=$$!; \
+	wait $$compiling || { kill $$without_jit; exit 1; }; \
 	$(BIN)/python -m pytest --numprocesses 2; jit=$$?; \
 	wait $$without_jit; plain=$$?; \
 	if [ $$plain = 0 ]; then echo "without the JIT: $$(tail -1 .without-jit.log)"; \

@@ -25,6 +25,9 @@ Source = Callable[[], str]
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+# Brokers live for minutes here: compiling them as for weeks takes more than it gains.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
 # Folders whose tests are kept together in one process: another would compile the same kernels.
 _COMPILING, _COMPILED = ("tests/indexes/", "tests/benchmarks/", "indexes/"), "compiled"
 # Where several processes share the tests, what takes long comes first, so that they end together.

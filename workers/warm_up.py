@@ -2,6 +2,11 @@
 
 The small job below takes the way of real records: through the codecs, because arrays that are
 views of received bytes are read-only, and numba compiles those apart.
+
+    python -m workers.warm_up
+
+does it for every kind of collection, which fills numba's cache.  Where several workers start on a
+machine that has none, each of them would compile the same for minutes.
 """
 
 from collections.abc import Mapping
@@ -10,7 +15,7 @@ import msgspec
 import numpy as np
 from confluent_kafka import Message
 
-from configs.collection import Collection
+from configs.collection import Collection, Routing
 from indexes import boolean, intervals
 from indexes.boolean import BooleanMatcher
 from topics import frames as frame_codec
@@ -95,3 +100,19 @@ def _subscription(collection: Collection, number: int) -> bytes:
 
 def _record(value: bytes | None, number: int) -> Message:
     return Message(topic="warm-up", partition=0, offset=number, key=b"%d" % number, value=value)
+
+
+def main() -> None:
+    routing = Routing(enabled=True)
+    some = [
+        Collection(name="one", kind="ranked", attributes=("a",), routing=routing),
+        Collection(name="several", kind="ranked", attributes=("a", "b"), routing=routing),
+        Collection(name="relaxed", kind="relaxed", attributes=("a", "b"), routing=routing),
+        Collection(name="boolean", kind="boolean", attributes=("a",), routing=routing),
+    ]
+    for collection in some:
+        warm_up(collection)
+
+
+if __name__ == "__main__":
+    main()

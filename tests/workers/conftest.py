@@ -29,11 +29,11 @@ def supervisor(opened: ExitStack) -> Iterator[Supervisor]:
     supervisor.close()
 
 
-@pytest.fixture(scope="session")
-def make_fleet(
+@contextmanager
+def making_fleets(
     supervisor: Supervisor, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[MakeFleet]:
-    """Makes fleets of collections that nobody else has; they are stopped at the end."""
+    """Makes fleets of collections that nobody else has, and stops them at the end."""
     made: list[Fleet] = []
 
     def make(stem: str, brokers: str, redis_url: str, **options: dict) -> Fleet:
@@ -45,6 +45,15 @@ def make_fleet(
     yield make
     for fleet in made:
         fleet.stop()
+
+
+@pytest.fixture(scope="module")
+def make_fleet(
+    supervisor: Supervisor, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MakeFleet]:
+    """Those that it makes do not stay longer than a file's tests: an idle one is not for free."""
+    with making_fleets(supervisor, tmp_path_factory) as make:
+        yield make
 
 
 @contextmanager
@@ -71,11 +80,17 @@ def fleets_of(
 
 
 @pytest.fixture(scope="session")
-def shared_fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Fleet:
+def shared_fleet(
+    supervisor: Supervisor,
+    tmp_path_factory: pytest.TempPathFactory,
+    broker: str,
+    redis_url: str,
+) -> Iterator[Fleet]:
     """Two shards, two attributes, k = 3; an event without matches gets a record too."""
-    fleet = make_fleet("shared", broker, redis_url, collection={"partitions": {"matches": 3}})
-    fleet.start_all()
-    return fleet
+    with making_fleets(supervisor, tmp_path_factory) as make:
+        fleet = make("shared", broker, redis_url, collection={"partitions": {"matches": 3}})
+        fleet.start_all()
+        yield fleet
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ class TopicReader:
                 **client,
                 "group.id": "fleet-tests",
                 "enable.auto.commit": False,
-                "fetch.wait.max.ms": 20,
+                "fetch.wait.max.ms": 500,
                 "fetch.queue.backoff.ms": 5,
             }
         )

@@ -69,6 +69,7 @@ def moving(id):
     return [Predicate("a", "=", near), Predicate("b", "<", id % 7, 0.5)]
 
 
+@pytest.mark.large
 def test_a_large_tree_is_replaced_a_few_rows_at_a_time(monkeypatch):
     """Codes are learnt again beside the tree there is, which answers until the other has all."""
     monkeypatch.setattr(be_star_tree, "_AT_ONCE", 100)

@@ -38,6 +38,7 @@ def leaves_met(tree, event, k):
     return tree.leaves_read + tree.leaves_pruned - before, hits
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("weights", ["all-one", "all-alike", "different"])
 def test_p_nodes_below_the_kth_score_are_not_opened(weights):
     tree, event = BEStarTree(leaf_capacity=2, partition=1), event_with(WEIGHTS[weights])

@@ -32,6 +32,7 @@ def test_attributes_as_many_as_subscriptions(cls, shared):
     assert_found(tree, count, {"x": 1.0})
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("cls", [BEStarTree, BETree, TinyTree])
 @pytest.mark.parametrize("shared", [(), (Predicate("x", "=", 1.0),), (Predicate("x", ">", -1.0),)])
 def test_attributes_as_many_as_subscriptions_one_by_one(cls, shared, monkeypatch):
@@ -47,6 +48,7 @@ def test_attributes_as_many_as_subscriptions_one_by_one(cls, shared, monkeypatch
     assert tree.match({"x": 1.0, "n8": 1.0}) == []
 
 
+@pytest.mark.large
 def test_more_attributes_than_words_have_bits_for():
     count = 70_000
     tree = BEStarTree.build(np.arange(count), of_its_own(count))
@@ -86,7 +88,7 @@ def test_an_l_node_that_cannot_be_split_grows_by_what_it_needs():
     assert tree.nbytes < 4 * before + 2_000_000
 
 
-@pytest.mark.parametrize("capacity", [8, 100])
+@pytest.mark.parametrize("capacity", [8, pytest.param(100, marks=pytest.mark.large)])
 def test_buckets_that_deletions_leave_sparse_are_merged(capacity):
     rng = np.random.default_rng(5)
     count = 20 * capacity
