@@ -30,7 +30,7 @@ def test_a_killed_matcher_that_comes_back_keeps_its_shards(
     eventually(lambda: all(held(fleet, name) == 2 for name in MATCHERS), fleet.diagnosis, 120)
     fleet.wait_ready(*workers)
     victim, other = MATCHERS
-    before = {name: owned(fleet, name) for name in MATCHERS}
+    shards, moves = owned(fleet, victim), moves_of(fleet, other)
     with streaming(fleet, seed=1) as stream:
         stream.wait_answers(50)
         fleet.kill(victim)
@@ -41,17 +41,20 @@ def test_a_killed_matcher_that_comes_back_keeps_its_shards(
         assert time.monotonic() - killed_at < SESSION_S / 2
         stream.wait_answers(50)
     fleet.check_all(repeats=True)
-    assert owned(fleet, other) == before[other]
-    again = [shard for shard in owned(fleet, victim) if shard in before[victim]]
-    assert sorted(owned(fleet, victim)[-2:]) == sorted(set(again))
-    fleet.stop()
+    assert moves_of(fleet, other) == moves
+    assert owned(fleet, victim) == shards
 
 
 def held(fleet: Fleet, matcher: str) -> float:
     return fleet.metric(matcher, "podium_shards")
 
 
-def owned(fleet: Fleet, matcher: str) -> list[str]:
-    """What its log says of shards that came and went."""
-    lines = fleet.log(matcher).splitlines()
+def moves_of(fleet: Fleet, matcher: str) -> list[str]:
+    """What its log says, since it was last started, of shards that came and went."""
+    lines = fleet.log(matcher).rpartition(" start ---")[2].splitlines()
     return [line.rpartition("shard ")[2] for line in lines if line.endswith((": ours", ": gone"))]
+
+
+def owned(fleet: Fleet, matcher: str) -> set[str]:
+    shards = dict(move.split(": ") for move in moves_of(fleet, matcher))
+    return {shard for shard, last in shards.items() if last == "ours"}
