@@ -21,6 +21,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from configs import Collection
 from tests import oracle
@@ -108,10 +109,10 @@ class TopicReader:
                 **client,
                 "group.id": "fleet-tests",
                 "enable.auto.commit": False,
-                "fetch.wait.max.ms": 500,
                 "fetch.queue.backoff.ms": 5,
             }
         )
+        self._admin = AdminClient(dict(client))
         self._topic = topic
         self._next = dict.fromkeys(range(partitions), 0)
         self._consumer.assign(
@@ -130,15 +131,17 @@ class TopicReader:
         return messages
 
     def read_to_end(self) -> list[Message]:
-        ends = {partition: self._end(partition) for partition in self._next}
+        ends = self._ends()
         messages: list[Message] = []
         while any(self._next[partition] < end for partition, end in ends.items()):
             messages += self.read()
         return messages
 
-    def _end(self, partition: int) -> int:
-        place = TopicPartition(self._topic, partition)
-        return self._consumer.get_watermark_offsets(place, timeout=30)[1]
+    def _ends(self) -> dict[int, int]:
+        """Asked for apart from the consumer: its connection may be waiting for records."""
+        asked = {TopicPartition(self._topic, number): OffsetSpec.latest() for number in self._next}
+        told = self._admin.list_offsets(asked, request_timeout=30)
+        return {place.partition: future.result().offset for place, future in told.items()}
 
     def close(self) -> None:
         self._consumer.close()
