@@ -20,6 +20,7 @@ from topics.bases import VERSION, Base, BaseName, StoredBlob, TreeBlob, encode_t
 from workers.bases import BaseFollower
 from workers.changes import Changes, read_live
 from workers.context import Context
+from workers.renewer import MOST_TIME
 from workers.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 
@@ -179,18 +180,22 @@ def renew(
 
 
 class Renewing(Disturbance):
-    """The index is made anew all the time, whatever has changed, as a matcher does it by itself.
+    """The index is made anew, whatever has changed, as often as a matcher may do it by itself.
 
-    With one attribute it gets a new base; with several only what it scans is put in order.
+    With one attribute it gets a new base; with several only what it scans is put in order.  Every
+    turn begins with it.
     """
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._rebases = len(shard.contract.attributes) == 1
-        self.name = "the index rebases itself" if self._rebases else "the index orders itself"
+        does = "rebases" if self._rebases else "orders"
+        self.name = f"the index {does} itself now and then"
 
     def once(self, loop: Loop) -> None:
+        began = time.monotonic()
         renew(loop, self._shard, self._rebuild)
+        self.stopping.wait((time.monotonic() - began) / MOST_TIME)
 
     def _rebuild(self, index: Any) -> None:
         index.rebase() if self._rebases else index.refresh()

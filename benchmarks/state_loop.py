@@ -92,6 +92,7 @@ class Disturbance:
     name = ""
     keeps_answers = True  # as they are without it
     gives_way = True  # as the matcher's threads for it do
+    stopping = threading.Event()  # that of the turn
 
     def prepare(self) -> None:
         """Before every turn, the idle ones too."""
@@ -181,7 +182,7 @@ class _Repeater(threading.Thread):
     def __init__(self, disturbance: Disturbance, loop: Loop) -> None:
         super().__init__(name=disturbance.name)
         self._disturbance, self._loop = disturbance, loop
-        self.stopping = threading.Event()
+        self.stopping = disturbance.stopping = threading.Event()
         self.times = 0
         self.failure: BaseException | None = None
 

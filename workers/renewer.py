@@ -14,7 +14,7 @@ from workers.kinds import ShardIndex
 from workers.shard import Shard
 
 # An index that changes quickly would be rebuilt all the time: rebuilding it may take this share.
-_MOST_TIME = 0.1
+MOST_TIME = 0.1
 # Batches of changes that a new index may still miss when it takes over, which changes wait for.
 _MOST_BEHIND = 2
 
@@ -64,7 +64,7 @@ class Renewer:
             retired = [self._shard.end_renewal(base_offset)]
         await self._in_thread(retired.clear)
         now = time.monotonic()
-        self._rests_until = now + (now - began) / _MOST_TIME
+        self._rests_until = now + (now - began) / MOST_TIME
         metrics.RENEWALS.labels(*self._labels).inc()
         metrics.DELTA_SHARE.labels(*self._labels).set(self._shard.delta_share)
 
