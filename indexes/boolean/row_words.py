@@ -19,9 +19,9 @@ from numba import njit
 from indexes.boolean.batches import BETWEEN, IN, NOT_IN
 from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.narrow import NARROW, is_narrow, packed, unpacked
-from indexes.boolean.prefetching import prefetch
 from indexes.id_map import link
 from indexes.id_map import unlink as unlink_id
+from indexes.prefetching import prefetch
 
 KIND_SHIFT, PLACE_SHIFT = 28, 18
 COLUMN_MASK, PLACE_MASK = (1 << 18) - 1, (1 << 10) - 1

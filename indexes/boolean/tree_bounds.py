@@ -3,7 +3,6 @@
 import numpy as np
 
 from indexes.boolean.kernels import bare, hot
-from indexes.boolean.prefetching import prefetch
 from indexes.boolean.tree_layout import (
     CARD_FIELDS,
     CARD_LEVELS,
@@ -18,6 +17,7 @@ from indexes.boolean.tree_layout import (
     THIRD,
     TOLD,
 )
+from indexes.prefetching import prefetch
 
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
 _RANKS = 64  # that l-nodes are sorted into by their bounds

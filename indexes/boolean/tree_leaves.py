@@ -6,7 +6,6 @@ from indexes.boolean.evaluation import about_score_of, all_hold, score_of
 from indexes.boolean.fingerprints import fingerprint
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
-from indexes.boolean.prefetching import prefetch
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
 from indexes.boolean.tree_bounds import SLACK, member_bound
@@ -22,6 +21,7 @@ from indexes.boolean.tree_layout import (
     row_of,
 )
 from indexes.boolean.tree_stab import admits
+from indexes.prefetching import prefetch
 
 VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nodes, l-nodes
 

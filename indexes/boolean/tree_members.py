@@ -4,7 +4,6 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.kernels import NIL, bare, hot, inner
-from indexes.boolean.prefetching import prefetch
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_layout import (
     COUNT,
@@ -27,6 +26,7 @@ from indexes.boolean.tree_nodes import forget_weights, show_bounds
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS
 from indexes.boolean.tree_writing import write_member
+from indexes.prefetching import prefetch
 
 _AHEAD = 4
 

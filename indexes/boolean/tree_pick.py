@@ -1,8 +1,8 @@
 """Which columns the members of an overflowing l-node are partitioned by (Algorithm 4, §V-B)."""
 
 from indexes.boolean.kernels import NIL, bare, inner
-from indexes.boolean.prefetching import prefetch
 from indexes.boolean.tree_writing import on_path
+from indexes.prefetching import prefetch
 
 _AHEAD = 8  # members whose predicates are asked for before they are read
 COARSE = 3  # so many powers of two of a load count as the same, so that members agree on keys

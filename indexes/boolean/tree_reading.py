@@ -4,7 +4,6 @@ import numpy as np
 
 from indexes.boolean.kernels import hot
 from indexes.boolean.masks import CHUNK
-from indexes.boolean.prefetching import prefetch
 from indexes.boolean.tree_bounds import may_beat, order_leaves, rank_columns, set_gains
 from indexes.boolean.tree_layout import COUNT, SEGMENT
 from indexes.boolean.tree_leaves import (
@@ -14,6 +13,7 @@ from indexes.boolean.tree_leaves import (
     offer_members,
     screen_chunk,
 )
+from indexes.prefetching import prefetch
 
 _AHEAD, _AHEAD_BEST = 6, 2  # l-nodes that are asked for before they are read
 _MOST_ASKED = 1024  # members of one l-node

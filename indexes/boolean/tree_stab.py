@@ -8,7 +8,6 @@ from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import code_of
 from indexes.boolean.kernels import hot, inner
 from indexes.boolean.masks import CHUNK, admitting, lowest
-from indexes.boolean.prefetching import prefetch
 from indexes.boolean.tree_layout import (
     C_FIELDS,
     COLUMN,
@@ -20,6 +19,7 @@ from indexes.boolean.tree_layout import (
     MORE_COLUMNS,
     START,
 )
+from indexes.prefetching import prefetch
 
 _RANKS = 65
 _AHEAD = 4  # c-nodes whose entries are asked for before they are stabbed

@@ -179,7 +179,7 @@ class ExactMatcher(RowMatcher):
 
     def _displace(self, rows: np.ndarray) -> None:
         if self._has_pages:
-            self._pages.delete(rows)
+            self._pages.delete(self._rows.keys, rows)
 
     def _note_changes(self, count: int) -> None:
         if 4 * len(self) < self._rows.capacity:
@@ -196,4 +196,4 @@ class ExactMatcher(RowMatcher):
             picked = rows[:: max(1, len(rows) // _SAMPLED)]
             sample = Boxes(*(ends[picked] for ends in self._boxes))
             self._sample = Sample(*(np.sort(ends.T, axis=1) for ends in sample))
-            self._pages.rebuild(rows, self._boxes, quantiles(sample))
+            self._pages.rebuild(self._rows.keys, self._boxes, rows, quantiles(sample))

@@ -8,22 +8,27 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_layout import inner
+from indexes.intervals.ir_layout import bare
+from indexes.prefetching import prefetch
 
 STEPS = 253  # ascending bounds between the codes 1 to 254
+_AHEAD = 4  # rows whose pages are asked for before they are changed
+_LINE = 64  # bytes
 
 
 class Pages(NamedTuple):
     refs: np.ndarray  # i4[pages, page]  rows
     codes: np.ndarray  # u1[pages, 2 * d, page]  codes of low and high, an attribute after another
     filled: np.ndarray  # i4[pages]
+    scores: np.ndarray  # f8[pages]  of the first row of each live page
+    ids: np.ndarray  # i8[pages]  the same
     order: np.ndarray  # i4[pages]
     live: np.ndarray  # i8[1]  pages in use
     where: np.ndarray  # i4[rows]  the page of each row
     bounds: np.ndarray  # f8[d, STEPS]
 
 
-@inner
+@bare
 def code_of(bounds, j, value):
     """From 1 to 254, and never less for a greater value."""
     low, high = 0, bounds.shape[1]
@@ -46,7 +51,7 @@ def encode_box(bounds, boxes, row, codes):
 
 
 @njit(cache=True, nogil=True)
-def fill(p, rows, boxes, rows_each):
+def fill(p, keys, rows, boxes, rows_each):
     for i in range(len(rows)):
         page, pos = i // rows_each, i % rows_each
         p.refs[page, pos] = rows[i]
@@ -54,26 +59,34 @@ def fill(p, rows, boxes, rows_each):
         p.filled[page] = pos + 1
         p.where[rows[i]] = page
     p.live[0] = (len(rows) + rows_each - 1) // rows_each
+    for page in range(p.live[0]):
+        _note_first(p, keys, page)
 
 
-@inner
-def _page_for(p, rows, score, id):
+@bare
+def _note_first(p, keys, page):
+    first = p.refs[page, 0]
+    p.scores[page], p.ids[page] = keys.scores[first], keys.ids[first]
+
+
+@bare
+def _page_for(p, score, id):
     """The place in `order` of the page that a key belongs to."""
-    refs, order, scores, ids = p.refs, p.order, rows.scores, rows.ids
+    order, scores, ids = p.order, p.scores, p.ids
     low, high = 0, p.live[0]
     while low < high:
         middle = (low + high) // 2
-        row = refs[order[middle], 0]
-        if scores[row] > score or (scores[row] == score and ids[row] < id):
+        page = order[middle]
+        if scores[page] > score or (scores[page] == score and ids[page] < id):
             low = middle + 1
         else:
             high = middle
     return max(low - 1, 0)
 
 
-@inner
-def _position_for(p, rows, page, score, id):
-    refs, scores, ids = p.refs, rows.scores, rows.ids
+@bare
+def _position_for(p, keys, page, score, id):
+    refs, scores, ids = p.refs, keys.scores, keys.ids
     low, high = 0, p.filled[page]
     while low < high:
         middle = (low + high) // 2
@@ -85,25 +98,43 @@ def _position_for(p, rows, page, score, id):
     return low
 
 
-@inner
-def _move(p, source, start, target, to, count):
-    """Copy entries between pages, or down or up within one."""
-    refs, codes = p.refs, p.codes
-    upwards = source == target and to > start
-    for n in range(count):
-        i = count - 1 - n if upwards else n
-        refs[target, to + i] = refs[source, start + i]
-    for column in range(codes.shape[1]):
-        for n in range(count):
-            i = count - 1 - n if upwards else n
-            codes[target, column, to + i] = codes[source, column, start + i]
-    if source != target:
-        for i in range(to, to + count):
-            p.where[refs[target, i]] = target
+@bare
+def _ask_for(p, page):
+    """Ask for all that a page has: a change moves about half of it."""
+    size, columns = p.refs.shape[1], p.codes.shape[1]
+    for at in range(0, p.filled[page], _LINE // 4):
+        prefetch(p.refs, page * size + at)
+    for column in range(columns):
+        for at in range(0, p.filled[page], _LINE):
+            prefetch(p.codes, (page * columns + column) * size + at)
 
 
-@inner
-def _split(p, place):
+@bare
+def _carry(p, source, start, target, to, count):
+    """Copy entries into another page."""
+    for i in range(count):
+        row = p.refs[source, start + i]
+        p.refs[target, to + i] = row
+        p.where[row] = target
+    for column in range(p.codes.shape[1]):
+        for i in range(count):
+            p.codes[target, column, to + i] = p.codes[source, column, start + i]
+
+
+@bare
+def _open_gap(entries, at, end):
+    for i in range(end, at, -1):
+        entries[i] = entries[i - 1]
+
+
+@bare
+def _close_gap(entries, at, end):
+    for i in range(at, end - 1):
+        entries[i] = entries[i + 1]
+
+
+@bare
+def _split(p, keys, place):
     """Move the second half of a full page into a free one behind it."""
     full, fresh = p.order[place], p.order[p.live[0]]
     for i in range(p.live[0], place + 1, -1):
@@ -111,48 +142,62 @@ def _split(p, place):
     p.order[place + 1] = fresh
     p.live[0] += 1
     half = p.filled[full] // 2
-    _move(p, full, half, fresh, 0, p.filled[full] - half)
+    _carry(p, full, half, fresh, 0, p.filled[full] - half)
     p.filled[fresh] = p.filled[full] - half
     p.filled[full] = half
+    _note_first(p, keys, fresh)
 
 
 @njit(cache=True, nogil=True)
-def insert_rows(p, rows, boxes, new, start):
+def insert_rows(p, keys, boxes, new, start):
     """Insert from position `start` on; return the position at which pages ran out."""
     for i in range(start, len(new)):
         if p.live[0] == len(p.order):
             return i
+        if i + _AHEAD < len(new):
+            ahead = new[i + _AHEAD]
+            _ask_for(p, np.int64(p.order[_page_for(p, keys.scores[ahead], keys.ids[ahead])]))
         row = new[i]
-        score, id = rows.scores[row], rows.ids[row]
+        score, id = keys.scores[row], keys.ids[row]
         p.live[0] = max(p.live[0], 1)
-        place = _page_for(p, rows, score, id)
+        place = _page_for(p, score, id)
         if p.filled[p.order[place]] == p.refs.shape[1]:
-            _split(p, place)
-            place = _page_for(p, rows, score, id)
+            _split(p, keys, place)
+            place = _page_for(p, score, id)
         page = p.order[place]
-        pos = _position_for(p, rows, page, score, id)
-        _move(p, page, pos, page, pos + 1, p.filled[page] - pos)
+        pos = _position_for(p, keys, page, score, id)
+        _open_gap(p.refs[page], pos, p.filled[page])
+        for column in range(p.codes.shape[1]):
+            _open_gap(p.codes[page, column], pos, p.filled[page])
         p.refs[page, pos] = row
         encode_box(p.bounds, boxes, row, p.codes[page, :, pos])
         p.where[row] = page
         p.filled[page] += 1
+        if pos == 0:
+            _note_first(p, keys, page)
     return len(new)
 
 
 @njit(cache=True, nogil=True)
-def delete_rows(p, old):
+def delete_rows(p, keys, old):
     for i in range(len(old)):
+        if i + _AHEAD < len(old):
+            _ask_for(p, np.int64(p.where[old[i + _AHEAD]]))
         page = p.where[old[i]]
         pos = 0
         while p.refs[page, pos] != old[i]:
             pos += 1
-        _move(p, page, pos + 1, page, pos, p.filled[page] - pos - 1)
+        _close_gap(p.refs[page], pos, p.filled[page])
+        for column in range(p.codes.shape[1]):
+            _close_gap(p.codes[page, column], pos, p.filled[page])
         p.filled[page] -= 1
+        if pos == 0 and p.filled[page] > 0:
+            _note_first(p, keys, page)
         if p.filled[page] < max(1, p.refs.shape[1] // 4):
             _mend(p, page)
 
 
-@inner
+@bare
 def _mend(p, page):
     """Free an empty page, or join a sparse one with the page behind it if that leaves room."""
     place = 0
@@ -164,7 +209,7 @@ def _mend(p, page):
         behind = p.order[place + 1]
         if 4 * (p.filled[page] + p.filled[behind]) > 3 * p.refs.shape[1]:
             return
-        _move(p, behind, 0, page, p.filled[page], p.filled[behind])
+        _carry(p, behind, 0, page, p.filled[page], p.filled[behind])
         p.filled[page] += p.filled[behind]
         p.filled[behind] = 0
         place += 1

@@ -37,13 +37,13 @@ class RankPages:
             where[: len(self.pages.where)] = self.pages.where
             self.pages = self.pages._replace(where=where)
 
-    def rebuild(self, rows: np.ndarray, boxes: Boxes, bounds: np.ndarray) -> None:
+    def rebuild(self, keys: Rows, boxes: Boxes, rows: np.ndarray, bounds: np.ndarray) -> None:
         """Fill the pages with rows in rank order; `bounds` says what the codes tell apart."""
         rows_each = max(1, self._page * 3 // 4)  # the rest is room for insertions
         pages = -(-len(rows) // rows_each)
         fresh = _allocate(len(bounds), self._page, pages, len(boxes.lows))
         self.pages = fresh._replace(bounds=bounds)
-        fill(self.pages, rows, boxes, rows_each)
+        fill(self.pages, keys, rows, boxes, rows_each)
 
     def insert(self, keys: Rows, boxes: Boxes, rows: np.ndarray) -> None:
         done = 0
@@ -52,8 +52,8 @@ class RankPages:
             if done < len(rows):
                 self._grow()
 
-    def delete(self, rows: np.ndarray) -> None:
-        delete_rows(self.pages, rows)
+    def delete(self, keys: Rows, rows: np.ndarray) -> None:
+        delete_rows(self.pages, keys, rows)
 
     def in_order(self) -> np.ndarray:
         """The rows in rank order."""
@@ -70,6 +70,8 @@ class RankPages:
         assert sorted(rows.tolist()) == live.tolist()
         assert (np.lexsort((keys.ids[rows], -keys.scores[rows])) == np.arange(len(rows))).all()
         for page in p.order[:used].tolist():
+            first = p.refs[page, 0]
+            assert (p.scores[page], p.ids[page]) == (keys.scores[first], keys.ids[first])
             for pos, row in enumerate(p.refs[page, : p.filled[page]].tolist()):
                 assert p.where[row] == page
                 expected = np.empty_like(p.codes[page, :, pos])
@@ -80,7 +82,7 @@ class RankPages:
         old = self.pages
         pages = len(old.order) + len(old.order) // 8 + 1
         copy = _allocate(len(old.bounds), self._page, pages, 0)
-        for name in ("refs", "codes", "filled", "order"):
+        for name in ("refs", "codes", "filled", "scores", "ids", "order"):
             getattr(copy, name)[: len(old.order)] = getattr(old, name)
         self.pages = copy._replace(live=old.live, where=old.where, bounds=old.bounds)
 
@@ -101,6 +103,8 @@ def _allocate(attributes: int, page: int, pages: int, rows: int) -> Pages:
         refs=np.empty((pages, page), np.int32),
         codes=np.zeros((pages, 2 * attributes, page), np.uint8),
         filled=np.zeros(pages, np.int32),
+        scores=np.empty(pages),
+        ids=np.empty(pages, np.int64),
         order=np.arange(pages, dtype=np.int32),
         live=np.zeros(1, np.int64),
         where=np.full(rows, NIL, np.int32),
