@@ -19,7 +19,7 @@ from indexes.boolean.tree_bounds import (
     set_gains,
     weigh_event,
 )
-from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE, NO_CUT, RIGID, find_cut
+from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE, NO_CUT, RIGID, cut_once
 from indexes.boolean.tree_layout import (
     COLUMN,
     COUNT,
@@ -285,7 +285,7 @@ intervals = st.lists(
 @given(intervals, st.sampled_from([EXHAUSTIVE, APPROXIMATE]))
 def test_a_cut_parts_the_members_and_leaves_alpha_on_both_sides(drawn, split):
     lows, highs = (np.array(ends, np.uint8) for ends in zip(*drawn, strict=True))
-    cut = cut_of(lows, highs, 0.1, split)
+    cut = cut_once(lows, highs, 0.1, split)
     if cut == NO_CUT:
         middle = (lows.min().item() + highs.max().item()) // 2
         left, right = (highs <= middle).sum(), (lows > middle).sum()
@@ -296,18 +296,28 @@ def test_a_cut_parts_the_members_and_leaves_alpha_on_both_sides(drawn, split):
     assert max(left, right) < len(lows)
 
 
-def cut_of(lows, highs, alpha, split):
-    from indexes.boolean.tree_cut import cut_once
+def visits_by_cut(lows, highs, least):
+    """Members of each bucket times its extent, for all cuts that leave enough on both sides."""
+    first, last = lows.min(), highs.max()
+    visits = {}
+    for cut in range(first, last):
+        left, right = highs <= cut, lows > cut
+        across = ~left & ~right
+        if left.sum() >= least and right.sum() >= least:
+            visits[cut] = left.sum() * (cut - first + 1) + right.sum() * (last - cut)
+            if across.any():
+                extent = highs[across].max() - lows[across].min() + 1
+                visits[cut] += across.sum() * extent
+    return visits
 
-    return cut_once(lows, highs, alpha, split)
 
-
-def test_the_exhaustive_cut_has_the_least_expected_visits():
-    lows = np.array([1, 1, 2, 2, 30, 31, 32, 33, 15], np.uint8)
-    highs = np.array([2, 3, 3, 4, 31, 33, 33, 34, 20], np.uint8)
-    cut = cut_of(lows, highs, 0.1, EXHAUSTIVE)
-    assert 4 <= cut < 30
-    assert find_cut is not None
+@given(intervals)
+def test_the_exhaustive_cut_has_the_least_expected_visits(drawn):
+    lows, highs = np.array(drawn).T
+    visits = visits_by_cut(lows, highs, math.ceil(0.2 * len(drawn)))
+    cut = cut_once(lows.astype(np.uint8), highs.astype(np.uint8), 0.2, EXHAUSTIVE)
+    if visits:
+        assert visits[cut] == min(visits.values())
 
 
 def test_a_column_has_one_partition_at_the_root():
