@@ -39,7 +39,7 @@ def run_worker(role: str, settings: Settings, collection: Collection) -> int:
     try:
         from workers.warm_up import warm_up  # this is what takes seconds
 
-        warm_up(collection)
+        warm_up(role, collection)
         keep_calm()
         on_signals(lambda *_: context.stopping.set())
         return ROLES[role](context)

@@ -22,7 +22,6 @@ from workers import metrics
 from workers.context import Context, wait_for_topics
 from workers.framing import Accepted, bundles, cut, dead_letter, frames, linger_s, read_events
 from workers.reading import GroupReader
-from workers.route_reader import RouteReader
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +42,11 @@ class Router:
         self._next: dict[int, int] = {}  # offset to commit, by partition
         self._subscription_ends: dict[int, int] = {}  # by shard, as last seen
         self._rate = _Rate()
-        self._routes = RouteReader(context) if collection.routing.enabled else None
+        self._routes = None
+        if collection.routing.enabled:
+            from workers.route_reader import RouteReader  # with the index that it keeps them in
+
+            self._routes = RouteReader(context)
         self._reader = GroupReader(context, context.names.topic("events"), self)
 
     def run(self) -> None:
