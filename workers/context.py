@@ -57,7 +57,6 @@ class Context(NamedTuple):
                 "heartbeat.interval.ms": round(self.settings.matcher.heartbeat_s * 1000),
                 # Its default of 1000 costs two thirds of the throughput when there is a backlog.
                 "fetch.queue.backoff.ms": 5,
-                "fetch.wait.max.ms": 500,
                 **(options or {}),
             }
         )

@@ -22,7 +22,6 @@ from workers.changes import Changes
 from workers.context import Context
 from workers.progress import RestoreProgress
 from workers.renewer import Renewer
-from workers.routes import RoutePublisher
 from workers.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.subscription_reader import SubscriptionReader
@@ -57,8 +56,11 @@ class SubscriptionFeed(Service):
         # Whoever holds it changes the shard, or looks at it from another thread.
         self._changing = asyncio.Lock()
         self._renewer = Renewer(context, shard, self._changing)
-        routing = context.collection.routing
-        self._routes = RoutePublisher(context, shard, outbox) if routing.enabled else None
+        self._routes = None
+        if context.collection.routing.enabled:
+            from workers.routes import RoutePublisher  # with the index that finds what covers what
+
+            self._routes = RoutePublisher(context, shard, outbox)
         self._written: asyncio.Future = asyncio.get_running_loop().create_future()
         self._written.set_result(None)
         # One thread, as the reader asks for.

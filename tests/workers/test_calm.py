@@ -1,23 +1,67 @@
-"""Threads whose work may wait leave the processors to those that answer."""
+"""What goes on beside frames does not hold them up."""
 
+import asyncio
 import os
+import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from workers.calm import give_way
+from tests.workers.feed_lab import FeedLab, until
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="no priorities of threads, no options of malloc there"
+)
 
 
-def niceness() -> int:
-    return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+def niceness_by_thread() -> dict[str, int]:
+    return {
+        thread.name.rpartition("_")[0]: os.getpriority(os.PRIO_PROCESS, thread.native_id)
+        for thread in threading.enumerate()
+        if thread.native_id is not None
+    }
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priorities of their own")
-def test_a_thread_that_gives_way_is_the_only_one_that_does():
-    before = niceness()
-    with ThreadPoolExecutor(1, initializer=give_way) as waiting, ThreadPoolExecutor(1) as other:
-        assert waiting.submit(niceness).result() == 10
-        assert other.submit(niceness).result() == before
-    assert niceness() == before
+def test_snapshots_and_renewals_give_way_to_frames_and_changes(
+    broker: str, redis_url: str, unique_name
+):
+    often = {"snapshots": {"every_s": 0.1, "least_changes": 1}}
+    lab = FeedLab(unique_name("calm"), broker, redis_url, often)
+
+    ours = os.getpriority(os.PRIO_PROCESS, os.getpid())
+    expected = {"snapshots-0": ours + 10, "renewer-0": ours + 10, "feed-0": ours}
+
+    async def run() -> None:
+        async with lab.feed():
+            lab.subscribe("a")
+            await until(lambda: expected.items() <= niceness_by_thread().items())
+
+    asyncio.run(run())
+
+
+FAULTS = """
+import resource
+import numpy as np
+from workers.calm import keep_calm
+
+def faults_of_filling():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    index = [np.ones(2**20) for _ in range(16)]
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+keep_calm()
+print(faults_of_filling(), faults_of_filling())
+"""
+
+
+def test_memory_of_what_is_gone_serves_what_comes():
+    told = subprocess.run(
+        [sys.executable, "-c", FAULTS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    first, second = map(int, told.stdout.split())
+    assert first > 0
+    assert second <= first / 10
