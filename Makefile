@@ -27,7 +27,7 @@ test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests 
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider -m "not large" \
 		tests/indexes > .without-jit.log 2>&1 & without_jit=$$!; \
 	wait $$compiling || { kill $$without_jit; exit 1; }; \
-	$(BIN)/python -m pytest --numprocesses 2; jit=$$?; \
+	$(BIN)/python -m pytest --numprocesses 3; jit=$$?; \
 	wait $$without_jit; plain=$$?; \
 	if [ $$plain = 0 ]; then echo "without the JIT: $$(tail -1 .without-jit.log)"; \
 	else cat .without-jit.log; fi; \

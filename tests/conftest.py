@@ -3,10 +3,12 @@
 Each comes from the first of: an address in the environment (`PODIUM_TEST_BROKERS`,
 `PODIUM_TEST_REDIS_URL`), the local stack (the jars and redis-server that `make test` has set up),
 containers. If none can start, the tests that asked for it fail with all the reasons: none is
-skipped. One broker serves the whole session, and a run of unit tests alone starts nothing.
+skipped. One broker serves the whole run, by however many processes, and a run of unit tests alone
+in one process starts nothing.
 """
 
 import os
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,29 +19,38 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from podium.stack import Stack
+from podium.stack import Stack, StackError
 
 Source = Callable[[], str]
+
+BROKERS, REDIS_URL = "PODIUM_TEST_BROKERS", "PODIUM_TEST_REDIS_URL"
 
 # The first example may compile a kernel, and any may wait for others that use the machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# Brokers live for minutes here: compiling them as for weeks takes more than it gains.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+# A JVM lives for minutes here, at most: what pays in weeks is left out.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # Folders whose tests are kept together in one process: another would compile the same kernels.
-_COMPILING, _COMPILED = ("tests/indexes/", "tests/benchmarks/", "indexes/"), "compiled"
+_COMPILING = ("tests/indexes/", "tests/benchmarks/", "indexes/")
+# Files whose tests share one fleet.
+_SHARING = tuple(
+    f"tests/workers/test_fleet_{name}.py"
+    for name in ("after", "bad_events", "bad_subscriptions", "matching", "property")
+)
 # Where several processes share the tests, what takes long comes first, so that they end together.
 _LONG_FIRST = (*_COMPILING, "tests/spark_streaming/", "tests/workers/test_fleet", "tests/podium/")
 
 
 class ByFile(LoadScopeScheduling):
-    """One process takes a whole file, and with it its fixtures, or all that compile."""
+    """One process takes a whole file, and with it its fixtures, or several that belong together."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return _COMPILED if file.startswith(_COMPILING) else file
+        if file in _SHARING:
+            return "one fleet"
+        return "compiled" if file.startswith(_COMPILING) else file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -48,8 +59,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
     return ByFile(config, log)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: Any) -> None:
+    """Start one broker and one Redis for all processes; if that fails they say so themselves."""
+    if os.environ.keys() >= {BROKERS, REDIS_URL}:
+        return
+    opened = ExitStack()
+    config.add_cleanup(opened.close)
+    folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="podium-tests-")))
+    try:
+        stack = opened.enter_context(Stack(folder))
+    except StackError:
+        return
+    os.environ.update({BROKERS: stack.brokers, REDIS_URL: stack.redis_url})
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
+        if item.nodeid.startswith(_SHARING):
+            return len(_LONG_FIRST)  # their fleet stays to the end
         starts = (n for n, start in enumerate(_LONG_FIRST) if item.nodeid.startswith(start))
         return next(starts, len(_LONG_FIRST))
 
@@ -94,7 +122,7 @@ def broker(local_stack: LocalStack, opened: ExitStack) -> str:
     return _first_that_starts(
         "a Kafka broker",
         {
-            "PODIUM_TEST_BROKERS": lambda: os.environ["PODIUM_TEST_BROKERS"],
+            BROKERS: lambda: os.environ[BROKERS],
             "the local stack": lambda: local_stack.get().brokers,
             "a container": from_container,
         },
@@ -114,7 +142,7 @@ def redis_url(local_stack: LocalStack, opened: ExitStack) -> str:
     return _first_that_starts(
         "Redis",
         {
-            "PODIUM_TEST_REDIS_URL": lambda: os.environ["PODIUM_TEST_REDIS_URL"],
+            REDIS_URL: lambda: os.environ[REDIS_URL],
             "the local stack": lambda: local_stack.get().redis_url,
             "a container": from_container,
         },

@@ -54,7 +54,6 @@ PROPERTIES = {
 JVM = (
     "-Xms256m",
     "-Xmx768m",
-    "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
     "-XX:+ExitOnOutOfMemoryError",
     "-Djava.awt.headless=true",

@@ -101,8 +101,9 @@ class Counting(Disturbance):
     def prepare(self) -> None:
         self.prepared += 1
 
-    def once(self, loop: Loop) -> None:
+    def once(self, loop: Loop) -> float:
         self.threads.add(loop.call(threading.current_thread))
+        return 0.0
 
 
 def test_what_threads_post_is_done_on_the_thread_of_the_frames(loop):
@@ -116,8 +117,8 @@ def test_what_threads_post_is_done_on_the_thread_of_the_frames(loop):
 class Failing(Disturbance):
     name = "something fails"
 
-    def once(self, loop: Loop) -> None:
-        loop.call(lambda: 1 / 0)
+    def once(self, loop: Loop) -> float:
+        return loop.call(lambda: 1 / 0)
 
 
 def test_a_failure_beside_the_frames_is_not_lost(loop):
@@ -133,10 +134,11 @@ class Wrong(Disturbance):
     def __init__(self, data: Subscriptions, shard: Shard) -> None:
         self._data, self._shard = data, shard
 
-    def once(self, loop: Loop) -> None:
+    def once(self, loop: Loop) -> float:
         drawn = Updates.draw(self._data, self._shard.next_offset, 300, seed=1)
         changes = read_changes(received(drawn.records(self._data)), self._shard.contract, 1)
         loop.call(lambda: self._shard.apply(changes))
+        return 0.0
 
 
 def test_answers_that_change_beside_upkeep_are_found(data):

@@ -17,9 +17,8 @@ from podium.stack.report import Report, examine
 from podium.topics_setup import ensure_topics
 from tests.podium.processes import eventually, is_running
 
-# A JVM for seconds, batches without waiting.
+# Batches without waiting.
 QUICK = {
-    "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "PODIUM_SPARK__MASTER": "local[1]",
     "PODIUM_SPARK__TRIGGER_S": "0.1",
     "PODIUM_SPARK__LEAST_CHANGES": "5",

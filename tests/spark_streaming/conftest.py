@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from configs import Spark
 from podium.stack.jars import location
 from spark_streaming.session import open_session
-from tests.spark_streaming.stage import QUICK_JAVA, Stage
+from tests.spark_streaming.stage import Stage
 from tests.workers.conftest import make_fleet, supervisor  # noqa: F401 (fixtures: live fleets)
 
 MakeStage = Callable[..., Stage]
@@ -23,10 +23,7 @@ def jars() -> list:
 @pytest.fixture(scope="session")
 def spark(jars: list, opened: ExitStack) -> Iterator[SparkSession]:
     """Stopped before the broker, which is among what was `opened`."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in QUICK_JAVA.items():
-            patch.setenv(name, value)
-        session = open_session(Spark(master="local[2]"), "tests", jars)
+    session = open_session(Spark(master="local[2]"), "tests", jars)
     yield session
     session.stop()
 

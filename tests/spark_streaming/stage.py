@@ -24,9 +24,6 @@ from tests.workers.steps import NAMES, expression
 from topics.base_store import BaseStore
 from topics.bases import Base, decode_record, decode_tree
 
-# For a JVM that lives for seconds: no second compiler, no threads for collecting garbage.
-QUICK_JAVA = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
 
 

@@ -19,7 +19,6 @@ from confluent_kafka.admin import (
 )
 
 from spark_streaming.backfill import Asked
-from tests.spark_streaming.stage import QUICK_JAVA
 from tests.spark_streaming.test_backfill import (
     expected_records,
     last_offsets,
@@ -72,7 +71,7 @@ def test_a_run_killed_after_its_last_piece_leaves_no_states(spark, make_stage):
 def _kill_when(condition, stage, asked, tmp_path):
     command = [sys.executable, Path(__file__).with_name("backfill_run.py"), stage.settings_path]
     command += [stage.collection_path, asked.topic or "", asked.parquet or "", PIECE]
-    environment = {**os.environ, **QUICK_JAVA, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (tmp_path / "killed.log").open("w") as log:
         run = subprocess.Popen(
             [*map(str, command)], env=environment, stderr=log, start_new_session=True

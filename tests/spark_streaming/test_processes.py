@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from podium.stack import ports
-from tests.spark_streaming.stage import QUICK_JAVA
 from tests.spark_streaming.test_backfill import (
     expected_records,
     last_offsets,
@@ -52,7 +51,7 @@ def _environment():
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PODIUM_")}
     # spark-submit looks for PySpark with the first Python that it finds.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**ours, **QUICK_JAVA, "PYTHONPATH": str(ROOT), "PATH": path}
+    return {**ours, "PYTHONPATH": str(ROOT), "PATH": path}
 
 
 def _command(stage):

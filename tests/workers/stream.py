@@ -10,7 +10,7 @@ from tests.workers.fleet import Fleet
 from tests.workers.traffic import eventually
 
 PAUSE_S = 0.02
-EVENTS_A_ROUND = 12
+EVENTS_A_ROUND = 4
 IDS = 40
 
 

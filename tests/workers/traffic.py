@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
+    IsolationLevel,
     KafkaError,
     Message,
     Producer,
@@ -140,7 +141,9 @@ class TopicReader:
     def _ends(self) -> dict[int, int]:
         """Asked for apart from the consumer: its connection may be waiting for records."""
         asked = {TopicPartition(self._topic, number): OffsetSpec.latest() for number in self._next}
-        told = self._admin.list_offsets(asked, request_timeout=30)
+        told = self._admin.list_offsets(
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=30
+        )
         return {place.partition: future.result().offset for place, future in told.items()}
 
     def close(self) -> None:
