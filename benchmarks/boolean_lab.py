@@ -34,7 +34,7 @@ class Sizes:
     sweep: int = 200_000  # where one property after another is varied
     smaller: int = 100_000  # where the paper has 100K
     events: int = 500
-    turns: int = 3  # of asking one index after another, each with all repetitions
+    turns: int = 6  # of asking one index after another, each with all repetitions
     sizes: tuple[int, ...] = (50_000, 200_000, 1_000_000)
     dimensions: tuple[int, ...] = (50, 400, 1_400)
     cardinalities: tuple[int, ...] = (2_500, 250_000, 250_000_000)

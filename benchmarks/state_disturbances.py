@@ -86,10 +86,11 @@ class Snapshots(Disturbance):
     def __init__(self, context: Context, shard: Shard) -> None:
         self._keeper = SnapshotKeeper(context, shard)
 
-    def once(self, loop: Loop) -> None:
+    def once(self, loop: Loop) -> float:
         snapshot = self._keeper.gather()
         if self._keeper.write(snapshot) is None:
             raise RuntimeError("a snapshot was not written; the log says why")
+        return 0.0
 
     def close(self) -> None:
         self._keeper.close()
@@ -103,10 +104,11 @@ class Renewed(Disturbance):
         self._worn = shard.begin_renewal().index
         shard.end_renewal(shard.base_offset)
 
-    def once(self, loop: Loop) -> None:
+    def once(self, loop: Loop) -> float:
         rebuild = self.rebuild()
         renew(loop, self._shard, rebuild)
         renew(loop, self._shard, lambda _: None, self._worn.fork())
+        return 0.0
 
     def rebuild(self) -> Callable[[Any], None]:
         raise NotImplementedError
@@ -192,10 +194,10 @@ class Renewing(Disturbance):
         does = "rebases" if self._rebases else "orders"
         self.name = f"the index {does} itself now and then"
 
-    def once(self, loop: Loop) -> None:
+    def once(self, loop: Loop) -> float:
         began = time.monotonic()
         renew(loop, self._shard, self._rebuild)
-        self.stopping.wait((time.monotonic() - began) / MOST_TIME)
+        return (time.monotonic() - began) / MOST_TIME
 
     def _rebuild(self, index: Any) -> None:
         index.rebase() if self._rebases else index.refresh()
@@ -223,11 +225,11 @@ class Changing(Disturbance):
         drawn = Updates.draw(self._data, self._shard.next_offset, count, self._turn)
         self._records, self._due = iter(drawn.records(self._data)), 0.0
 
-    def once(self, loop: Loop) -> None:
+    def once(self, loop: Loop) -> float:
         self._due = (self._due or time.perf_counter()) + 1 / BATCHES_S
         messages = received(islice(self._records, CHANGES_S // BATCHES_S))
         for changes in read_live(messages, self._shard.contract, 1):
             with loop.changing:
                 loop.call(partial(self._shard.apply, changes))
             self.applied.append(changes)
-        time.sleep(max(0.0, self._due - time.perf_counter()))
+        return max(0.0, self._due - time.perf_counter())

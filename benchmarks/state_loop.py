@@ -92,13 +92,12 @@ class Disturbance:
     name = ""
     keeps_answers = True  # as they are without it
     gives_way = True  # as the matcher's threads for it do
-    stopping = threading.Event()  # that of the turn
 
     def prepare(self) -> None:
         """Before every turn, the idle ones too."""
 
-    def once(self, loop: Loop) -> None:
-        """Done again and again for as long as a turn lasts."""
+    def once(self, loop: Loop) -> float:
+        """Done again and again for as long as a turn lasts; says how many seconds to rest then."""
         raise NotImplementedError
 
 
@@ -182,7 +181,7 @@ class _Repeater(threading.Thread):
     def __init__(self, disturbance: Disturbance, loop: Loop) -> None:
         super().__init__(name=disturbance.name)
         self._disturbance, self._loop = disturbance, loop
-        self.stopping = disturbance.stopping = threading.Event()
+        self.stopping = threading.Event()
         self.times = 0
         self.failure: BaseException | None = None
 
@@ -191,8 +190,9 @@ class _Repeater(threading.Thread):
             give_way()
         try:
             while not self.stopping.is_set():
-                self._disturbance.once(self._loop)
+                rest_s = self._disturbance.once(self._loop)
                 self.times += 1
+                self.stopping.wait(rest_s)
         except BaseException as error:
             self.failure = error
 
