@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from spark_streaming.backfill import Asked
 from spark_streaming.backfill_job import BackfillJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost, UsageError
 from spark_streaming.jobs import CollectionIO
 from tests import oracle
+from tests.retention import delete_records
 from tests.spark_streaming.stage import random_event
 
 KINDS = [
@@ -202,7 +201,7 @@ def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, m
     job.run(most_events=10)
     for n in (1, 2):  # as if it had been stopped after its first piece
         (Path(job.checkpoint_path) / "done" / str(n)).unlink()
-    remove_events(stage, before=15)
+    delete_records(stage.brokers, stage.topic("events"), {0: 15})
     again = stage.backfill(spark, asked)
     with pytest.raises(OffsetsLost, match="no longer has records") as caught:
         again.run()
@@ -215,13 +214,6 @@ def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, m
     assert stage.backfill(spark, asked).run() == 15
     left = {f"{stage.topic('events')}[0]@{offset}" for offset in range(15, 30)}
     assert rows(asked.parquet) == {place: hits for place, hits in expected.items() if place in left}
-
-
-def remove_events(stage, before):
-    admin = AdminClient({"bootstrap.servers": stage.brokers})
-    place = TopicPartition(stage.topic("events"), 0, before)
-    for answer in admin.delete_records([place]).values():
-        answer.result()
 
 
 def test_a_store_that_does_not_answer_is_named_in_one_line(spark, make_stage):

@@ -9,16 +9,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 
 from spark_streaming.backfill import Asked
+from tests.retention import delete_records
 from tests.spark_streaming.test_backfill import (
     expected_records,
     last_offsets,
@@ -93,15 +86,8 @@ def _finished(done):
 
 def _forget_subscriptions(stage):
     """Harder than compaction, which keeps the latest record of a key, but as sudden."""
-    topic = stage.topic("subscriptions")
-    admin = AdminClient({"bootstrap.servers": stage.brokers})
-    entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result()
-    ends = last_offsets(stage)
-    places = [TopicPartition(topic, shard, last + 1) for shard, last in enumerate(ends)]
-    for answer in admin.delete_records(places).values():
-        answer.result()
+    ends = {shard: last + 1 for shard, last in enumerate(last_offsets(stage))}
+    delete_records(stage.brokers, stage.topic("subscriptions"), ends)
 
 
 def _from_parquet(folder):

@@ -7,19 +7,13 @@ import time
 import pytest
 import redis
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 from prometheus_client import REGISTRY
 
 from spark_streaming.bases_job import BasesJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost
 from spark_streaming.jobs import CollectionIO
 from spark_streaming.metrics import ProgressMetrics
+from tests.retention import delete_records
 
 KINDS = [
     pytest.param({"kind": "ranked"}, id="ranked"),
@@ -230,13 +224,7 @@ def test_offsets_lost_to_retention_are_reported_with_what_to_do(spark, make_stag
     stage.send_random(1, count=10)
     stage.run(spark)
     stage.send_random(2, count=20)
-    topic = stage.topic("subscriptions")
-    admin = AdminClient({"bootstrap.servers": stage.brokers})
-    entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    admin.incremental_alter_configs([resource])[resource].result()
-    for answer in admin.delete_records([TopicPartition(topic, 0, 25)]).values():
-        answer.result()
+    delete_records(stage.brokers, stage.topic("subscriptions"), {0: 25})
     with pytest.raises(OffsetsLost, match="no longer has records") as caught:
         stage.run(spark)
     assert str(stage.checkpoint) in caught.value.remedy

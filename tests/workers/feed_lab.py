@@ -9,17 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
 from prometheus_client import REGISTRY
 
 from configs import Collection, Settings
 from podium.topics_setup import ensure_topics
+from tests.retention import delete_records
 from tests.workers.traffic import SILENT
 from topics.outbox import Outbox
 from workers.context import Context
@@ -57,7 +51,6 @@ class FeedLab:
         self.topic = names.topic("subscriptions")
         self.place = TopicPartition(self.topic, 0)
         self._producer = Producer({"bootstrap.servers": brokers, "logger": SILENT})
-        self._admin = AdminClient({"bootstrap.servers": brokers, "logger": SILENT})
 
     def subscribe(self, *ids: str) -> None:
         self._send(ids, A_SUBSCRIPTION)
@@ -71,16 +64,7 @@ class FeedLab:
         self._producer.flush()
 
     def delete_records(self, below: int) -> None:
-        """As a topic that is not only compacted allows it."""
-        policy = ConfigEntry(
-            "cleanup.policy", "compact,delete", incremental_operation=AlterConfigOpType.SET
-        )
-        resource = ConfigResource(ResourceType.TOPIC, self.topic, incremental_configs=[policy])
-        for done in self._admin.incremental_alter_configs([resource]).values():
-            done.result()
-        deleted = self._admin.delete_records([TopicPartition(self.topic, 0, below)])
-        for done in deleted.values():
-            done.result()
+        delete_records(self.settings.kafka.brokers, self.topic, {0: below})
 
     def new_shard(self) -> Shard:
         index = new_index(self.collection.kind, self.collection.attributes)
