@@ -3,7 +3,7 @@
 Two tasks a lane, so that the next frame is answered while the last answer is on its way.  Answers
 that come together meanwhile go out in one record: the slower the broker, the larger the records.
 A frame is acknowledged when its answer is; what is not acknowledged is read again by the shard's
-next owner.
+next owner.  A worker that leaves waits for what is on its way, so that none is answered twice.
 """
 
 import asyncio
@@ -55,6 +55,8 @@ class Lane:
         self._send, self._is_current, self._give_up = send, is_current, give_up
         self._waiting: asyncio.Queue[EventT] = asyncio.Queue(_MOST_WAITING)
         self._unsent: list[_Answered] = []
+        self._sending: list[_Answered] = []
+        self._is_leaving = False
         self._changed = asyncio.Condition()
 
     async def put(self, event: EventT) -> None:
@@ -65,11 +67,18 @@ class Lane:
         while not self._waiting.empty():
             self._waiting.get_nowait()
 
+    async def leave(self) -> None:
+        """Answer nothing more, and wait until all that was answered is acknowledged."""
+        self._is_leaving = True
+        self.empty()
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._unsent and not self._sending)
+
     async def answer_all(self) -> None:
         """Runs until it is cancelled, or the shard is gone."""
         while True:
             event = await self._waiting.get()
-            if not self._is_current(event):
+            if self._is_leaving or not self._is_current(event):
                 continue
             try:
                 answered = await self._answer(event)
@@ -85,17 +94,19 @@ class Lane:
         while True:
             async with self._changed:
                 await self._changed.wait_for(lambda: self._unsent)
-                batch, self._unsent = self._unsent, []
+                self._sending, self._unsent = self._unsent, []
                 self._changed.notify_all()
-            await self._send_batch(
-                [answered for answered in batch if self._is_current(answered.event)]
-            )
+            await self._send_batch([a for a in self._sending if self._is_current(a.event)])
+            async with self._changed:
+                self._sending = []
+                self._changed.notify_all()
 
     async def _hand_over(self, answered: _Answered) -> None:
         async with self._changed:
             await self._changed.wait_for(lambda: self._has_room(answered))
-            self._unsent.append(answered)
-            self._changed.notify_all()
+            if not self._is_leaving:  # otherwise nobody waits for it, and it must not be sent
+                self._unsent.append(answered)
+                self._changed.notify_all()
 
     async def _answer(self, event: EventT) -> _Answered:
         asked = [frames.decode(part) for part in unbundle(event.value)]

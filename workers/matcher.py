@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 SHARDS = "shards"
 
+_LEAVES_WITHIN_S = 5.0
+
 
 class Matcher:
     """The shards of one worker process, by frame partition."""
@@ -44,6 +46,7 @@ class Matcher:
         self._partials = context.names.topic("partials")
         app.on_partitions_revoked.connect(self._on_revoked)
         app.on_partitions_assigned.connect(self._on_assigned)
+        app.on_before_shutdown.connect(self._on_leaving)
 
     async def _on_revoked(self, app: faust.App, revoked: set[TP], **_: Any) -> None:
         """Pause the feeds: every rebalance begins so, and most shards are given back at its end."""
@@ -67,6 +70,20 @@ class Matcher:
             # A feed and its tasks refer to each other.  A worker that keeps calm looks for such
             # cycles too seldom to leave an index, which may be most of its memory, to chance.
             gc.collect()
+
+    async def _on_leaving(self, app: faust.App, **_: Any) -> None:
+        """A successor is to begin behind the last answer, or it would be given twice."""
+        try:
+            await asyncio.wait_for(self._leave(), _LEAVES_WITHIN_S)
+        except TimeoutError:
+            log.warning("the last answers are not acknowledged yet; they will be given again")
+
+    async def _leave(self) -> None:
+        if self._lanes:
+            await asyncio.gather(*(lane.leave() for lane in self._lanes.values()))
+            # Faust itself commits when it stops, but not if it is doing so at that moment.
+            await self._app.consumer.maybe_wait_for_commit_to_finish()
+            await self._app.consumer.force_commit()
 
     def _add_lane(self, shard: int) -> None:
         log.info("shard %d: ours", shard)
@@ -124,8 +141,7 @@ class Matcher:
 
     def _is_current(self, event: EventT) -> bool:
         """Whether the frame's partition has stayed with this worker since it was read."""
-        generation = event.message.generation_id
-        return generation == self._app.consumer_generation_id and not self._app.should_stop
+        return event.message.generation_id == self._app.consumer_generation_id
 
     async def _give_up(self, event: EventT, error: CodecError) -> None:
         """Internal records are not anybody's input: this is another version, or damage."""

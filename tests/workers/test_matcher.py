@@ -4,7 +4,7 @@ import asyncio
 import weakref
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -48,6 +48,14 @@ class Assigned:
 
         stream = SimpleNamespace(noack=lambda: SimpleNamespace(events=read))
         await self._matcher.distribute(cast(StreamT, stream))
+
+    async def leave(self) -> None:
+        """As on TERM."""
+        await self._app.on_before_shutdown.send()
+
+    @property
+    def consumer(self) -> Any:
+        return self._app.consumer
 
     def lane(self, shard: int) -> Lane:
         return self._matcher._lanes[shard]
@@ -127,7 +135,9 @@ def a_frame(shard: int = 0) -> EventT:
         Keys.pack([]),
     )
     message = SimpleNamespace(generation_id=0, partition=shard)
-    return cast(EventT, SimpleNamespace(message=message, value=bundle([frames.encode(frame)])))
+    event = SimpleNamespace(message=message, value=bundle([frames.encode(frame)]), acked=False)
+    event.ack = lambda: setattr(event, "acked", True)
+    return cast(EventT, event)
 
 
 def test_frames_of_a_shard_that_is_gone_hold_nobody_up(lab: FeedLab):
@@ -171,3 +181,64 @@ def test_a_frame_that_comes_before_its_assignment_is_not_left_out(lab: FeedLab, 
         assert given == [(matcher.lane(1), frame)]
 
     asyncio.run(run())
+
+
+def test_a_matcher_that_leaves_commits_what_it_has_sent(lab: FeedLab, monkeypatch):
+    """Also what is acknowledged late, and while Faust is in the middle of committing before that.
+
+    Otherwise its successor would answer again, and a merger that is new as well would not know.
+    """
+    sent: list[bytes] = []
+    committed: list[list[bool]] = []
+
+    async def run() -> None:
+        matcher, first, second = Assigned(lab), a_frame(), a_frame()
+        acknowledged = asyncio.Event()
+
+        async def send(matcher: Matcher, partition: int, value: bytes) -> None:
+            sent.append(value)
+            await acknowledged.wait()
+
+        async def note_commit(places: Any, start_new_transaction: bool) -> bool:
+            committed.append([first.acked, second.acked])
+            return True
+
+        monkeypatch.setattr(Matcher, "_send", send)
+        monkeypatch.setattr(matcher.consumer, "_commit_tps", note_commit)
+        await matcher.assign(0)
+        await matcher.restored(0)
+        await matcher.distribute(first)
+        await until(lambda: sent)
+        before = matcher.consumer._commit_fut = asyncio.get_running_loop().create_future()
+        leaving = asyncio.ensure_future(matcher.leave())
+        await asyncio.sleep(0.05)
+        await matcher.distribute(second)
+        await asyncio.sleep(0.05)
+        acknowledged.set()
+        await asyncio.sleep(0.05)
+        assert not leaving.done()
+        matcher.consumer._commit_fut = before.set_result(None)
+        await asyncio.wait_for(leaving, 10)
+        await matcher.assign()
+
+    asyncio.run(run())
+    assert len(sent) == 1, "what was not on its way is left to the successor"
+    assert committed == [[True, False]]
+
+
+def test_a_matcher_leaves_though_its_answers_are_not_acknowledged(lab: FeedLab, monkeypatch, caplog):
+    async def run() -> None:
+        matcher, frame = Assigned(lab), a_frame()
+        never = asyncio.Event()
+        monkeypatch.setattr(Matcher, "_send", lambda *_: never.wait())
+        await matcher.assign(0)
+        await matcher.restored(0)
+        await matcher.distribute(frame)
+        await until(lambda: matcher.lane(0)._sending)
+        await asyncio.wait_for(matcher.leave(), 30)
+        assert not frame.acked
+        await matcher.assign()
+
+    monkeypatch.setattr("workers.matcher._LEAVES_WITHIN_S", 0.2)
+    asyncio.run(run())
+    assert "not acknowledged yet" in caplog.text
