@@ -1,7 +1,7 @@
 """The merger: `partials` in, one match record an event out.
 
 Offsets are committed after the match records are acknowledged, and never beyond the first answer
-of a frame that is not complete yet.
+of a frame that is not complete yet; what is out already travels with them, for a successor.
 """
 
 import time
@@ -14,9 +14,11 @@ from topics.outbox import Outbox
 from topics.packing import CodecError, unbundle
 from topics.tokens import AS_OF, format_token
 from workers import metrics
+from workers.assembly import Assembly
 from workers.context import Context, wait_for_topics
 from workers.framing import dead_letter
-from workers.merging import Assembly, MergedFrame
+from workers.marks import Marks
+from workers.merging import MergedFrame
 from workers.reading import GroupReader
 
 
@@ -27,8 +29,9 @@ class Merger:
         self._matches = context.names.topic("matches")
         self._outbox = Outbox(context.client, **{"compression.type": "lz4"})
         self._assembly = Assembly()
+        self._partitions = context.collection.partitions.partials
         self._following: dict[int, int] = {}  # next offset to read, by partition
-        self._committed: dict[int, int] = {}
+        self._committed: dict[int, tuple[int, str]] = {}  # offset and marks
         self._reader = GroupReader(context, context.names.topic("partials"), self)
 
     def run(self) -> None:
@@ -42,14 +45,16 @@ class Merger:
         self._outbox.poll()
 
     def on_assigned(self, places: list[TopicPartition]) -> None:
-        """Nothing to prepare: half-answered frames are read again from the committed offset."""
+        """Half-answered frames are read again from the committed offset, and others with them."""
+        for place in places:
+            self._assembly.resume(Marks.decode(place.metadata or ""))
 
     def on_revoked(self, partitions: list[int]) -> None:
         self._commit()
 
     def on_gone(self, partitions: list[int]) -> None:
         for partition in partitions:
-            self._assembly.forget(partition, self._context.collection.partitions.partials)
+            self._assembly.forget(partition, self._partitions)
             self._following.pop(partition, None)
             self._committed.pop(partition, None)
 
@@ -89,12 +94,18 @@ class Merger:
         metrics.PENDING_BYTES.labels(name).set(self._assembly.nbytes)
         metrics.ORPHANED_FRAMES.labels(name).inc(self._assembly.orphaned)
         self._assembly.orphaned = 0
-        safe = {
-            partition: self._assembly.safe_place(partition, following)
+        reached = {
+            partition: (
+                self._assembly.safe_place(partition, following),
+                self._assembly.marks(partition, self._partitions).encode(),
+            )
             for partition, following in self._following.items()
         }
-        if safe != self._committed and self._reader.commit(safe):
-            self._committed = safe
+        if reached != self._committed:
+            safe = {partition: place for partition, (place, _) in reached.items()}
+            marks = {partition: text for partition, (_, text) in reached.items()}
+            if self._reader.commit(safe, marks):
+                self._committed = reached
 
 
 def _none() -> float:

@@ -226,7 +226,9 @@ def test_a_matcher_that_leaves_commits_what_it_has_sent(lab: FeedLab, monkeypatc
     assert committed == [[True, False]]
 
 
-def test_a_matcher_leaves_though_its_answers_are_not_acknowledged(lab: FeedLab, monkeypatch, caplog):
+def test_a_matcher_leaves_though_its_answers_are_not_acknowledged(
+    lab: FeedLab, monkeypatch, caplog
+):
     async def run() -> None:
         matcher, frame = Assigned(lab), a_frame()
         never = asyncio.Event()

@@ -1,0 +1,74 @@
+"""What of a partials partition is out, as metadata of the offset that a merger commits for it.
+
+A frame that is not complete holds the offset up, and answers to frames that are out may lie behind
+it.  A successor reads those again; and a matcher answers again what it had not committed when its
+shards were moved.  By the marks both are known for repeats.
+
+    base64 of zlib of {"v": 1, "passed": [[partition, epoch, last, [shard, ...]], ...],
+                               "ahead": [[partition, epoch, first, last, [shard, ...]], ...]}
+
+`partition` is of the events topic.  What is `passed` is out up to that frame, as far as these
+shards took part; `ahead` are frames that are out although one that came before them is not.
+"""
+
+import base64
+import zlib
+from collections import defaultdict
+from typing import NamedTuple
+
+import msgspec
+
+from topics.frames import FrameName
+
+__all__ = ["Mark", "Marks", "Progress"]
+
+Progress = tuple[int, int]  # events partition, shard
+Mark = tuple[int, int]  # epoch and last offset of a frame
+
+_VERSION = 1
+_MOST_BYTES = 4096  # the default of a broker's offset.metadata.max.bytes
+
+
+class Marks(NamedTuple):
+    passed: dict[Progress, Mark]
+    ahead: dict[FrameName, tuple[int, ...]]  # the shards that took part
+
+    def encode(self) -> str:
+        """Nothing rather than too much: then a successor may repeat answers."""
+        for marks in (self, self._replace(ahead={})):
+            if len(text := marks._encoded()) <= _MOST_BYTES:
+                return text
+        return ""
+
+    def _encoded(self) -> str:
+        shards = defaultdict(list)
+        for (partition, shard), mark in self.passed.items():
+            shards[partition, *mark].append(shard)
+        document = {
+            "v": _VERSION,
+            "passed": [[*place, sorted(some)] for place, some in shards.items()],
+            "ahead": [[*name, some] for name, some in self.ahead.items()],
+        }
+        return base64.b64encode(zlib.compress(msgspec.json.encode(document))).decode()
+
+    @classmethod
+    def decode(cls, text: str) -> "Marks":
+        """None at all where other tools, or another version, have committed something else."""
+        try:
+            found = msgspec.json.decode(zlib.decompress(base64.b64decode(text)), type=_Document)
+        except (ValueError, zlib.error):  # msgspec's and base64's errors are the first
+            return cls({}, {})
+        if found.v != _VERSION:
+            return cls({}, {})
+        passed = {
+            (partition, shard): (epoch, last)
+            for partition, epoch, last, shards in found.passed
+            for shard in shards
+        }
+        return cls(passed, {FrameName(*name): tuple(shards) for *name, shards in found.ahead})
+
+
+class _Document(msgspec.Struct):
+    v: int
+    passed: list[tuple[int, int, int, list[int]]] = []
+    ahead: list[tuple[int, int, int, int, list[int]]] = []
