@@ -133,7 +133,7 @@ class Snapshots(Section):
     # fraction of a second.
     least_changes: Annotated[int, Field(ge=0)] = 10_000
     # Of one value in Redis, which answers nobody else while it handles one.
-    chunk_bytes: Annotated[int, Field(ge=64 * 1024, le=64 * 1024 * 1024)] = 4 * 1024 * 1024
+    chunk_bytes: Annotated[int, Field(ge=64 * 1024, le=64 * 1024 * 1024)] = 1024 * 1024
     # The snapshot before the newest stays this long for those who are reading it. Until then Redis
     # holds both, and while a third one is being written all three.
     keep_old_s: Annotated[float, Field(ge=1)] = 60.0

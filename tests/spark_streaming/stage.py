@@ -53,7 +53,7 @@ class Stage:
         self.collection = load_collection(self.collection_path)
         ensure_topics(self.settings, self.collection)
         self._producer = Producer(
-            {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 5}
+            {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 100}
         )
 
     def configure(self, **spark: Any) -> None:

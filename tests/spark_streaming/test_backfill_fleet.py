@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from configs import load_collection, load_settings
 from spark_streaming.backfill import Asked
@@ -13,6 +13,8 @@ from spark_streaming.jobs import CollectionIO
 from tests.spark_streaming.stage import random_event, random_subscription
 from tests.workers.conftest import fleets_of
 from tests.workers.traffic import ANSWER_S, TopicReader, eventually
+from topics.creation import apply, plan
+from topics.spec import TopicSpec
 
 COLLECTIONS = {
     "ranked-one": {"kind": "ranked", "attributes": ["age"], "k": 4},
@@ -37,7 +39,7 @@ def test_a_backfill_writes_what_the_fleet_has_written(spark, fleets, tmp_path, w
 
     again = fleet.topic("matches") + ".again"
     admin = AdminClient({"bootstrap.servers": fleet.brokers})
-    admin.create_topics([NewTopic(again, 1, 1)])[again].result()
+    apply(admin, plan([TopicSpec(again, 1)], {}))
     changed = {"spark.checkpoints": str(tmp_path / "spark"), "spark.bases": f"file://{tmp_path}/b"}
     settings = load_settings(fleet.settings_path, changed)
     io = CollectionIO(spark, settings, load_collection(fleet.collection_path))

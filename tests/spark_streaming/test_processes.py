@@ -66,14 +66,14 @@ def test_a_driver_killed_again_and_again_loses_nothing(spark, make_stage, tmp_pa
     """In its first batch, in one that goes on from bases, and before it can note its success."""
     stage = make_stage(shards=SHARDS)
     stage.configure(master="local[1]")  # one shard after the other, so that there is a middle
-    stage.send_random(1, count=3000, keys=2000)
+    stage.send_random(1, count=20_000, keys=15_000)
     _kill_when(lambda: _shards_with_bases(stage, 1), _command(stage), tmp_path)
     assert 0 < _shards_with_bases(stage, 1) < SHARDS
     assert not stage.read("bases")
     assert _batches(stage, "offsets") == ["0"]
     assert _batches(stage, "commits") == []
 
-    stage.send_random(2, count=500, keys=2000)
+    stage.send_random(2, count=5_000, keys=15_000)
     _kill_when(lambda: _shards_with_bases(stage, 2), _command(stage), tmp_path)
     assert 0 < _shards_with_bases(stage, 2) < SHARDS
     assert len(stage.read("bases")) == SHARDS

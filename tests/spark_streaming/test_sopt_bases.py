@@ -279,7 +279,7 @@ def _wait_for_base(stage, next_offset):
 
 
 def _wait_until_behind(stage, records):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     labels = {"collection": stage.name, "job": "sopt-bases"}
     while (got := REGISTRY.get_sample_value("podium_spark_offsets_behind", labels)) != records:
         assert time.monotonic() < deadline, f"got {got} behind, expected {records}"

@@ -16,6 +16,8 @@ from tests.workers.fleet import ROLES, Fleet
 
 MakeFleet = Callable[..., Fleet]
 
+STOPPED_WITHIN_S = 60.0  # on a busy machine
+
 
 @pytest.fixture(scope="session")
 def supervisor(opened: ExitStack) -> Iterator[Supervisor]:
@@ -24,9 +26,11 @@ def supervisor(opened: ExitStack) -> Iterator[Supervisor]:
     They stop before the broker does, which is among what was `opened`.  One that a test kills
     again and again is back after a second each time.
     """
-    supervisor = Supervisor(changed=lambda: None, say=print, back_off_s=[1.0])
-    yield supervisor
-    supervisor.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("podium.stack.supervisor.WORKER_GRACE_S", STOPPED_WITHIN_S)
+        supervisor = Supervisor(changed=lambda: None, say=print, back_off_s=[1.0])
+        yield supervisor
+        supervisor.close()
 
 
 @contextmanager

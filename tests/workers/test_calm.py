@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -41,6 +42,40 @@ def test_snapshots_and_renewals_give_way_to_frames_and_changes(
             await until(lambda: expected.items() <= niceness_by_thread().items())
 
     asyncio.run(run())
+
+
+TURNS = """
+import ctypes, platform, threading
+from workers.calm import keep_calm
+
+def turn_ns():
+    attributes = (ctypes.c_uint64 * 7)()
+    number = {"x86_64": 315, "aarch64": 275}[platform.machine()]
+    assert ctypes.CDLL(None).syscall(number, 0, attributes, ctypes.sizeof(attributes), 0) == 0
+    return attributes[3]
+
+def tell():
+    print(turn_ns())
+
+tell()
+keep_calm()
+tell()
+thread = threading.Thread(target=tell)
+thread.start()
+thread.join()
+"""
+
+
+def test_the_thread_that_answers_takes_shorter_turns_than_others():
+    told = subprocess.run(
+        [sys.executable, "-c", TURNS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    before, ours, of_a_thread = map(int, told.stdout.split())
+    assert of_a_thread == before
+    if (version := tuple(map(int, platform.release().split(".")[:2]))) < (6, 12):
+        assert before == ours == 0, f"Linux {version} does not know of turns"
+    else:
+        assert ours == 100_000 < before
 
 
 FAULTS = """

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.workers.conftest import MakeFleet
-from tests.workers.fleet import Fleet
+from tests.workers.fleet import SOON_MISSED, Fleet
 from tests.workers.mortal_worker import STEPS
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
 
-OFTEN = {"snapshots": {"every_s": 0.3, "least_changes": 1}}
+OFTEN = {"snapshots": {"every_s": 0.3, "least_changes": 1}, **SOON_MISSED}
 # Steps and how often they are taken before: the first of them while it restores.
 LIVES = {
     "feed and frames": ["read 1", "apply 1", "answer 2", "send 2", "apply 40"],

@@ -7,7 +7,7 @@ import pytest
 
 from tests.workers import steps
 from tests.workers.conftest import MakeFleet, fleets_of
-from tests.workers.fleet import Fleet
+from tests.workers.fleet import SOON_MISSED, Fleet
 from tests.workers.job import Job
 from topics import bases
 
@@ -17,7 +17,7 @@ KINDS = {
     "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"]},
     "boolean": {"kind": "boolean", "attributes": []},
 }
-OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}}
+OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}, **SOON_MISSED}
 ROUNDS = 9
 
 

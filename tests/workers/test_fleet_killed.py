@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.workers.conftest import MakeFleet
-from tests.workers.fleet import ROLES, Fleet
+from tests.workers.fleet import ROLES, SOON_MISSED, Fleet
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
 
@@ -23,7 +23,7 @@ BULK = 30_000
 
 @pytest.fixture(scope="module")
 def mortal_fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]:
-    fleet = make_fleet("mortal", broker, redis_url)
+    fleet = make_fleet("mortal", broker, redis_url, settings=SOON_MISSED)
     fleet.patience_s = PATIENCE_S
     fleet.start_all()
     yield fleet

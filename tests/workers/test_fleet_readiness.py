@@ -79,12 +79,12 @@ class SecuredBroker:
         self._broker.write_properties()
         if not self._broker.formatted():
             format = Child(self._broker.format_argv(java), self._log_path, self._supervisor.link)
-            format.wait(60)
+            format.wait(120)
             assert format.reap() == 0, self._log_path.read_text()
         # As a worker, because the end of a broker would be the end of the supervisor.
         argv = self._broker.argv(java)
         self._supervisor.spawn(Supervised(self._name, "worker", argv, self._log_path))
-        self._supervisor.wait_ready(self._name, self._broker.ready, 60)
+        self._supervisor.wait_ready(self._name, self._broker.ready, 120)
 
     def stop(self) -> None:
         self._supervisor.stop([self._name])

@@ -8,7 +8,7 @@ from tests.workers.conftest import MakeFleet
 from tests.workers.fleet import ROLES, Fleet
 from tests.workers.stream import streaming
 
-STOPPED_WITHIN_S = 10.0
+STOPPED_WITHIN_S = 30.0
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.workers.conftest import MakeFleet, fleets_of
-from tests.workers.fleet import Fleet
+from tests.workers.fleet import SOON_MISSED, Fleet
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
 from tests.workers.traffic import Sent, TopicReader, eventually, key_on
@@ -30,7 +30,7 @@ READ_YOUR_WRITES = 2000
 
 @pytest.fixture(scope="module")
 def fleets(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[dict[str, Fleet]]:
-    with fleets_of(make_fleet, broker, redis_url, KINDS) as made:
+    with fleets_of(make_fleet, broker, redis_url, KINDS, settings=SOON_MISSED) as made:
         for fleet in made.values():
             fleet.patience_s = 120.0
         yield made

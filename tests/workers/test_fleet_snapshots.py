@@ -10,13 +10,13 @@ import redis
 
 from tests.own_redis import OwnRedis, own_redis
 from tests.workers.conftest import MakeFleet, fleets_of
-from tests.workers.fleet import ROLES, Fleet
+from tests.workers.fleet import READY_S, ROLES, SOON_MISSED, Fleet
 from tests.workers.steps import random_steps
 from tests.workers.stream import streaming
 from tests.workers.traffic import eventually
 
 SLOW_REPLAY = 20_000  # records, in batches of four
-OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}}
+OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}, **SOON_MISSED}
 KINDS = {
     "single": {"kind": "ranked", "attributes": ["age"]},
     "ranked": {"kind": "ranked", "attributes": ["age", "visits"]},
@@ -68,6 +68,7 @@ def test_a_killed_matcher_is_back_from_its_snapshots_under_load(fleet: Fleet):
 
 def test_a_stopped_matcher_leaves_snapshots_with_nothing_to_replay(fleet: Fleet):
     random_steps(fleet, seed=3, steps=200)
+    fleet.ask({})  # the last of them are applied
     fleet.check_all()
     assert fleet.terminate("matcher")[0] == 0
     fleet.start("matcher")
@@ -237,7 +238,7 @@ def test_without_redis_a_matcher_replays_and_says_that_redis_is_missing(
     fleet, _ = stopped
     redis_server.kill()
     fleet.start("matcher")
-    eventually(lambda: started_from(fleet, "unreachable") == 2, fleet.diagnosis, 60)
+    eventually(lambda: started_from(fleet, "unreachable") == 2, fleet.diagnosis, READY_S)
     random_steps(fleet, seed=7, steps=150)
     fleet.check_all()
 

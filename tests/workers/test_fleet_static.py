@@ -38,7 +38,7 @@ def test_a_killed_matcher_that_comes_back_keeps_its_shards(
         eventually(lambda: fleet.starts(victim) == 2, fleet.diagnosis, 30)
         eventually(lambda: held(fleet, victim) == 2, fleet.diagnosis, SESSION_S)
         fleet.wait_ready(victim)
-        assert time.monotonic() - killed_at < SESSION_S / 2
+        assert time.monotonic() - killed_at < SESSION_S
         stream.wait_answers(50)
     fleet.check_all(repeats=True)
     assert moves_of(fleet, other) == moves

@@ -20,7 +20,7 @@ from tests.workers.snapshot_samples import (
 from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore, open_redis
 
 CHUNK_BYTES = 1000
-TIMEOUT_S = 0.3
+TIMEOUT_S = 1.0
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ letter against what the contract refuses.  Only plain confluent-kafka and the or
 import json
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -162,6 +163,7 @@ class Traffic:
         self.patience_s = ANSWER_S  # how long something may take to come
         self._client = {**client, "logger": SILENT}
         self._producer: Producer | None = None
+        self._opening = threading.Lock()  # a stream sends from a thread of its own
         self._readers: dict[str, TopicReader] = {}
         self.events: list[Sent] = []
         self.answers: list[Answer] = []
@@ -203,6 +205,24 @@ class Traffic:
         refused: bool = False,
     ) -> Sent:
         """Queue one record; `deliver()` waits for it."""
+        with self._opening:
+            producer = self._open_producer()
+        sent = Sent(key, value, list(headers), refused)
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            sent.error, sent.place = error, Place(message.partition(), message.offset())
+            if topic == "subscriptions" and error is None:
+                self.ends[message.partition()] = message.offset()
+
+        producer.produce(
+            self.topic(topic), value, key, partition, headers=sent.headers, on_delivery=delivered
+        )
+        producer.poll(0)
+        if topic == "events":
+            self.events.append(sent)
+        return sent
+
+    def _open_producer(self) -> Producer:
         if self._producer is None:
             # Idempotent: on a busy machine a request may time out that the broker has carried out.
             options = {
@@ -213,20 +233,7 @@ class Traffic:
             self._producer = Producer(
                 {**self._client, **options, "message.max.bytes": MAX_RECORD_BYTES}
             )
-        sent = Sent(key, value, list(headers), refused)
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            sent.error, sent.place = error, Place(message.partition(), message.offset())
-            if topic == "subscriptions" and error is None:
-                self.ends[message.partition()] = message.offset()
-
-        self._producer.produce(
-            self.topic(topic), value, key, partition, headers=sent.headers, on_delivery=delivered
-        )
-        self._producer.poll(0)
-        if topic == "events":
-            self.events.append(sent)
-        return sent
+        return self._producer
 
     def deliver(self, *sent: Sent) -> None:
         if self._producer is not None:

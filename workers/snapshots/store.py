@@ -36,7 +36,7 @@ from workers.snapshots.snapshot import (
     encode,
 )
 
-CHUNK_BYTES = 4 * 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 _FENCED_S = 24 * 60 * 60  # how long a dropped shard still refuses its former owner
 
 
