@@ -16,9 +16,8 @@ log = logging.getLogger(__name__)
 _YOUNG_OBJECTS = 100_000
 
 # What glibc's malloc.h calls its options.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-_NEVER = 2**31 - 1
-_MOST_FROM_HEAP = 32 * 1024 * 1024  # bytes of an array; glibc takes no more
+_M_TRIM_THRESHOLD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -4, -8
+_NEVER = -1
 
 # Of 19: it gets a tenth of a processor that others want as well, not nothing.
 _NICENESS = 10
@@ -62,7 +61,7 @@ def _keep_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other systems have none
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)  # memory of a thread's own arena is given back regardless
-        mallopt(_M_MMAP_THRESHOLD, _MOST_FROM_HEAP)
+        mallopt(_M_MMAP_MAX, 0)  # that of large arrays would be, too
         mallopt(_M_TRIM_THRESHOLD, _NEVER)
 
 
@@ -91,4 +90,5 @@ def _take_short_turns() -> None:
 def give_way() -> None:
     """To be called once by a thread whose work may wait, as that for a snapshot may."""
     if sys.platform == "linux":  # elsewhere threads have no priorities of their own
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(own + _NICENESS, 19))
