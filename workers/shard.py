@@ -113,16 +113,24 @@ class Shard:
         index.pop("attributes", None)
         texts = self._keys.texts(self._index.ids())
         named = {f"index.{name}": array for name, array in index.items()}
-        return named | {"ids.lengths": texts.lengths, "ids.texts": texts.data}
+        return named | {
+            "base_offset": np.array([self.base_offset]),
+            "ids.lengths": texts.lengths,
+            "ids.texts": texts.data,
+        }
 
     def restore(self, kind: str, arrays: Mapping[str, np.ndarray], next_offset: int) -> None:
         """Become what `to_arrays()` gave.  If that raises, nothing has changed."""
+        base_offset = int(arrays["base_offset"][0])
+        if not 0 <= base_offset <= next_offset:
+            raise ValueError(f"base_offset: got {base_offset}, expected at most {next_offset}")
         prefix = "index."
         columns = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         index = index_from(kind, self.contract.attributes, columns)
         texts = Keys(arrays["ids.lengths"], arrays["ids.texts"])
         keys = KeyTable.of_texts(index.ids(), texts)
-        self._index, self._keys, self.next_offset = index, keys, next_offset
+        self._index, self._keys = index, keys
+        self.next_offset, self.base_offset = next_offset, base_offset
         if self._watcher is not None:
             self._watcher.restored(columns, index.ids())
 

@@ -166,6 +166,18 @@ def test_a_restored_shard_still_knows_every_id(shard):
     assert len(other) == 0
 
 
+def test_a_restored_shard_knows_how_old_its_base_is(shard):
+    """Or it would take one that is older."""
+    apply(shard, (b"a", wanting({}, 1)), (b"b", wanting({}, 1)))
+    shard.begin_renewal().index.rebase()
+    shard.end_renewal(1)
+    assert restored(shard, "ranked").base_offset == 1
+    shard.begin_renewal()
+    shard.end_renewal(3)
+    with pytest.raises(ValueError, match="got 3, expected at most 2"):
+        new_shard("ranked").restore("ranked", shard.to_arrays(), shard.next_offset)
+
+
 def test_a_shard_that_cannot_be_restored_is_as_it_was(shard):
     apply(shard, (b"a", wanting({}, 1)))
     arrays = shard.to_arrays()
