@@ -55,7 +55,7 @@ class SubscriptionFeed(Service):
         self._keeper = SnapshotKeeper(context, shard)
         # Whoever holds it changes the shard, or looks at it from another thread.
         self._changing = asyncio.Lock()
-        self._renewer = Renewer(context, shard, self._changing)
+        self._renewer = Renewer(context, shard, self._changing, self._measure)
         self._routes = None
         if context.collection.routing.enabled:
             from workers.routes import RoutePublisher  # with the index that finds what covers what
@@ -127,6 +127,9 @@ class SubscriptionFeed(Service):
             await self._in_thread(self._open)
             while not self.should_stop:
                 await self._step()
+        except Exception as error:
+            await self.crash(error)  # at once: a shard that has failed to change answers nothing
+            raise
         finally:
             # After whatever the thread is still doing: it may be in the middle of opening.
             await self._in_thread(self._reader.close)
@@ -149,7 +152,8 @@ class SubscriptionFeed(Service):
             await self._in_thread(self.shard.open)
             self._progress.finish()
             self.restored.set()
-        self._measure(changes)
+            self._measure()
+        self._count(changes)
         async with self._moved:
             self._moved.notify_all()
         await self._in_thread(self._reader.commit_now_and_then)
@@ -218,13 +222,16 @@ class SubscriptionFeed(Service):
         self._reader.start()
         self._progress = RestoreProgress(self.shard, self._reader.end)
 
-    def _measure(self, changes: list[Changes]) -> None:
+    def _count(self, changes: list[Changes]) -> None:
         if changes:
             count = sum(len(step.keys) + len(step.removed) for step in changes)
             metrics.CHANGES.labels(*self._labels).inc(count)
-            metrics.SUBSCRIPTIONS.labels(*self._labels).set(len(self.shard))
-            metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
-            metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)
-            metrics.UNPLACED.labels(*self._labels).set(self.shard.unplaced)
+            self._measure()
         if not self.restored.is_set():
             self._progress.report()
+
+    def _measure(self) -> None:
+        metrics.SUBSCRIPTIONS.labels(*self._labels).set(len(self.shard))
+        metrics.INDEX_BYTES.labels(*self._labels).set(self.shard.nbytes)
+        metrics.DELTA_SHARE.labels(*self._labels).set(self.shard.delta_share)
+        metrics.UNPLACED.labels(*self._labels).set(self.shard.unplaced)

@@ -22,9 +22,11 @@ Result = TypeVar("Result")
 
 
 class Renewer:
-    def __init__(self, context: Context, shard: Shard, changing: asyncio.Lock) -> None:
+    def __init__(
+        self, context: Context, shard: Shard, changing: asyncio.Lock, renewed: Callable[[], None]
+    ) -> None:
         """While `changing` is held nothing changes the shard, but it goes on answering."""
-        self._shard, self._changing = shard, changing
+        self._shard, self._changing, self._renewed = shard, changing, renewed
         self._follower = BaseFollower(context, shard.number)
         self._labels = (context.collection.name, str(shard.number))
         self._rests_until = 0.0
@@ -66,7 +68,7 @@ class Renewer:
         now = time.monotonic()
         self._rests_until = now + (now - began) / MOST_TIME
         metrics.RENEWALS.labels(*self._labels).inc()
-        metrics.DELTA_SHARE.labels(*self._labels).set(self._shard.delta_share)
+        self._renewed()
 
     async def _in_thread(self, act: Callable[..., Result], *given: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, act, *given)

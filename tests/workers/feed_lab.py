@@ -31,9 +31,15 @@ class FeedLab:
     """A collection of one shard: its topics, its settings, and who writes to it."""
 
     def __init__(
-        self, name: str, brokers: str, redis_url: str, settings: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        brokers: str,
+        redis_url: str,
+        settings: Mapping[str, Any] | None = None,
+        **declared: Any,
     ) -> None:
-        self.collection = Collection(name=name, kind="ranked", attributes=["age"], shards=1)
+        ranked = {"kind": "ranked", "attributes": ["age"]}
+        self.collection = Collection(name=name, shards=1, **(ranked | declared))
         self.settings = Settings(
             kafka={"brokers": brokers}, redis={"url": redis_url, "timeout_s": 2}, **(settings or {})
         )
@@ -52,8 +58,8 @@ class FeedLab:
         self.place = TopicPartition(self.topic, 0)
         self._producer = Producer({"bootstrap.servers": brokers, "logger": SILENT})
 
-    def subscribe(self, *ids: str) -> None:
-        self._send(ids, A_SUBSCRIPTION)
+    def subscribe(self, *ids: str, value: bytes = A_SUBSCRIPTION) -> None:
+        self._send(ids, value)
 
     def unsubscribe(self, *ids: str) -> None:
         self._send(ids, None)

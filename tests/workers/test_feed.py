@@ -1,6 +1,7 @@
 """The feed of one shard: what it starts from, what it says, and how it ends."""
 
 import asyncio
+import json
 import logging
 import threading
 from itertools import product
@@ -54,6 +55,30 @@ def test_a_missing_snapshot_is_a_warning_unless_there_is_nothing_to_miss(
     (record,) = [each for each in said.records if "no snapshot to start from" in each.message]
     assert record.levelname == level
     assert "(missing: there is no " in record.message
+
+
+def test_metrics_of_a_shard_are_there_from_its_first_moment(
+    broker: str, redis_server: OwnRedis, unique_name, monkeypatch
+):
+    """Also when it comes from a snapshot and nothing changes afterwards."""
+    monkeypatch.setattr("indexes.boolean.naming.MOST_COLUMNS", 4)
+    lab = FeedLab(unique_name("feed"), broker, redis_server.url, kind="boolean", attributes=[])
+    told: list[list[float | None]] = []
+
+    async def run() -> None:
+        for number in range(6):
+            predicate = {"attr": f"n{number}", "op": "=", "value": 1}
+            lab.subscribe(f"{number}", value=json.dumps({"all": [predicate]}).encode())
+        for _ in range(2):
+            async with lab.feed() as feed:
+                await until(lambda feed=feed: feed.shard.next_offset == 6)
+                names = ("subscriptions", "unplaced_conjunctions", "delta_share")
+                told.append([lab.metric(f"podium_{name}") for name in names])
+                assert (lab.metric("podium_index_bytes") or 0) > 0
+
+    asyncio.run(run())
+    assert lab.metric("podium_restores_total", start="snapshot") == 1
+    assert told == [[6, 3, 0], [6, 3, 0]]
 
 
 def test_a_snapshot_from_before_deleted_records_is_refused(lab: FeedLab, said):
