@@ -73,10 +73,14 @@ class Matcher:
 
     async def _on_leaving(self, app: faust.App, **_: Any) -> None:
         """A successor is to begin behind the last answer, or it would be given twice."""
+        if app.crashed:
+            return
         try:
             await asyncio.wait_for(self._leave(), _LEAVES_WITHIN_S)
         except TimeoutError:
             log.warning("the last answers are not acknowledged yet; they will be given again")
+        except Exception:  # Faust would not stop what it has started
+            log.exception("the last answers are not committed; they will be given again")
 
     async def _leave(self) -> None:
         if self._lanes:
@@ -141,7 +145,8 @@ class Matcher:
 
     def _is_current(self, event: EventT) -> bool:
         """Whether the frame's partition has stayed with this worker since it was read."""
-        return event.message.generation_id == self._app.consumer_generation_id
+        generation = event.message.generation_id
+        return generation == self._app.consumer_generation_id and not self._app.crashed
 
     async def _give_up(self, event: EventT, error: CodecError) -> None:
         """Internal records are not anybody's input: this is another version, or damage."""
