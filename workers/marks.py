@@ -14,7 +14,8 @@ shards took part; `ahead` are frames that are out although one that came before 
 import base64
 import zlib
 from collections import defaultdict
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,11 +35,17 @@ class Marks(NamedTuple):
     ahead: dict[FrameName, tuple[int, ...]]  # the shards that took part
 
     def encode(self) -> str:
-        """Nothing rather than too much: then a successor may repeat answers."""
-        for marks in (self, self._replace(ahead={})):
-            if len(text := marks._encoded()) <= _MOST_BYTES:
-                return text
-        return ""
+        """As many as fit: of what is left out, a successor may repeat answers."""
+        marks = self
+        while len(text := marks._encoded()) > _MOST_BYTES:
+            marks = marks._fewer()
+        return text
+
+    def _fewer(self) -> "Marks":
+        """Half of those ahead, which are out for the time of a hold-up only; then of the others."""
+        if self.ahead:
+            return self._replace(ahead=_half(self.ahead))
+        return self._replace(passed=_half(self.passed))
 
     def _encoded(self) -> str:
         shards = defaultdict(list)
@@ -66,6 +73,10 @@ class Marks(NamedTuple):
             for shard in shards
         }
         return cls(passed, {FrameName(*name): tuple(shards) for *name, shards in found.ahead})
+
+
+def _half(marks: dict[Any, Any]) -> dict[Any, Any]:
+    return dict(islice(marks.items(), len(marks) // 2))
 
 
 class _Document(msgspec.Struct):
