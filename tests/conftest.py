@@ -71,7 +71,8 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: Any) -> None:
         stack = opened.enter_context(Stack(folder))
     except StackError:
         return
-    os.environ.update({BROKERS: stack.brokers, REDIS_URL: stack.redis_url})
+    os.environ.setdefault(BROKERS, stack.brokers)
+    os.environ.setdefault(REDIS_URL, stack.redis_url)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,6 +20,9 @@ from podium.stack import ports
 from podium.stack.supervisor import Supervised, Supervisor, log_tail
 from podium.topics_setup import ensure_topics
 from tests.workers.traffic import Traffic, eventually
+from topics import partials
+from topics.frames import FrameName
+from topics.packing import unbundle
 
 ROLES = ("router", "matcher", "merger")
 ROOT = Path(__file__).parents[2]
@@ -162,6 +165,13 @@ class Fleet(Traffic):
             for sample in family.samples
             if sample.name == metric and labels.items() <= sample.labels.items()
         )
+
+    def answers_of_shards(self) -> list[tuple[FrameName, int]]:
+        """Frames and the shards that have answered them, since the last call."""
+        reader = self._reader("partials", self.declared.partitions.partials)
+        records = [unbundle(message.value()) for message in reader.read_to_end()]
+        answers = [partials.decode(part) for parts in records for part in parts]
+        return [(answer.frame, answer.shard) for answer in answers]
 
     def is_ready(self, name: str) -> bool:
         reply = self.get(name, "/readyz")

@@ -10,7 +10,7 @@ from tests.workers.job import Job
 from tests.workers.traffic import eventually, key_on
 
 SHARDS = 8  # on two cores, more than the worker's loop has threads
-STALL_S = 5.0
+STALL_S = 10.0
 
 
 def test_a_stalled_store_holds_up_neither_changes_nor_frames(
@@ -42,11 +42,12 @@ def test_a_stalled_store_holds_up_neither_changes_nor_frames(
             job.announce(base)
         eventually(lambda: refusals(fleet) == SHARDS, fleet.diagnosis, 90)
         until, rounds = time.monotonic() + STALL_S, 0
-        while time.monotonic() < until or rounds < 3:
+        while time.monotonic() < until:
             rounds += 1
             subscribe(fleet, f"round-{rounds}")
             hits = fleet.ask({"age": 5}, k=20)  # with a token of all that was subscribed
             assert len(hits) == min(20, SHARDS * (rounds + 1))
+        assert rounds > 2
         assert refusals(fleet) == SHARDS  # one a base, however often it was tried
 
         server.resume()

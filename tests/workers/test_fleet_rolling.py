@@ -1,5 +1,6 @@
 """Workers that are stopped with TERM, added and taken away: nothing lost, no answer repeated."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,7 @@ def rolling_fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterato
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_worker_is_restarted_under_load_without_a_repeat(rolling_fleet: Fleet, role: str):
+    rolling_fleet.answers_of_shards()  # those before
     with streaming(rolling_fleet, seed=ROLES.index(role)) as stream:
         stream.wait_answers(100)
         code, seconds = rolling_fleet.terminate(role)
@@ -30,6 +32,8 @@ def test_a_worker_is_restarted_under_load_without_a_repeat(rolling_fleet: Fleet,
         rolling_fleet.start(role)
         stream.wait_events(100)
     rolling_fleet.check_all()
+    answered = Counter(rolling_fleet.answers_of_shards())
+    assert max(answered.values()) == 1, "a merger would have to drop it"
 
 
 def test_a_second_worker_of_each_role_joins_and_leaves_under_load_without_a_repeat(

@@ -2,7 +2,7 @@
 
 A small job takes the way of real records: through the codecs, because arrays that are views of
 received bytes are read-only, and numba compiles those apart.  Each role does its own part, so that
-a router waits for no index.
+a router waits for no index, unless it has routes.
 
     python -m workers.warm_up
 
