@@ -13,7 +13,9 @@ from confluent_kafka import Message
 from tests.own_redis import OwnRedis, own_redis
 from tests.workers.feed_lab import A_SUBSCRIPTION, FeedLab, until
 from topics.outbox import Outbox
-from workers.changes import read_changes
+from workers.changes import Changes, read_changes
+from workers.feed import ShardGone
+from workers.shard import Shard
 from workers.snapshots import Snapshot, SnapshotStore
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.subscription_reader import RecordsLost, SubscriptionReader
@@ -267,3 +269,31 @@ def test_a_shard_that_is_gone_is_no_longer_measured(lab: FeedLab):
 
     asyncio.run(run())
     assert lab.metric("podium_snapshots_total", result="written") == 1, "what was counted stays"
+
+
+def test_a_shard_that_has_failed_to_change_answers_nothing_more(lab: FeedLab, monkeypatch):
+    """From that moment on, however long it takes to leave its topic."""
+    may_close = threading.Event()
+    close = SubscriptionReader.close
+
+    def fail(shard: Shard, changes: Changes) -> None:
+        raise MemoryError("half of it is done")
+
+    def close_late(reader: SubscriptionReader) -> None:
+        may_close.wait()
+        close(reader)
+
+    async def run() -> None:
+        async with lab.feed() as feed:
+            monkeypatch.setattr(Shard, "apply", fail)
+            monkeypatch.setattr(SubscriptionReader, "close", close_late)
+            try:
+                lab.subscribe("a")
+                await until(lambda: feed.crashed)
+                with pytest.raises(ShardGone):
+                    await feed.passed(-1)
+            finally:
+                may_close.set()
+
+    asyncio.run(run())
+    assert lab.metric("podium_snapshots_total", result="written") is None
