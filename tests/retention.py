@@ -1,6 +1,5 @@
 """Deleting records that a topic would keep, as its retention might."""
 
-import time
 from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -12,6 +11,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.workers.traffic import eventually
+
 PATIENCE_S = 60.0
 
 
@@ -22,10 +23,7 @@ def delete_records(brokers: str, topic: str, below: Mapping[int, int]) -> None:
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[policy])
     admin.incremental_alter_configs([resource])[resource].result()
     places = [TopicPartition(topic, partition, offset) for partition, offset in below.items()]
-    deadline = time.monotonic() + PATIENCE_S
-    while not _deleted(admin, places):
-        assert time.monotonic() < deadline, f"{topic} still goes by its old policy"
-        time.sleep(0.05)
+    eventually(lambda: _deleted(admin, places), f"a new policy of {topic}", PATIENCE_S)
 
 
 def _deleted(admin: AdminClient, places: list[TopicPartition]) -> bool:

@@ -16,7 +16,7 @@ from tests.workers.fleet import ROLES, Fleet
 
 MakeFleet = Callable[..., Fleet]
 
-STOPPED_WITHIN_S = 60.0  # on a busy machine
+GRACE_S = 60.0  # that a worker has to stop, on a busy machine
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def supervisor(opened: ExitStack) -> Iterator[Supervisor]:
     again and again is back after a second each time.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("podium.stack.supervisor.WORKER_GRACE_S", STOPPED_WITHIN_S)
+        patch.setattr("podium.stack.supervisor.WORKER_GRACE_S", GRACE_S)
         supervisor = Supervisor(changed=lambda: None, say=print, back_off_s=[1.0])
         yield supervisor
         supervisor.close()

@@ -107,12 +107,15 @@ class Fleet(Traffic):
     @contextmanager
     def frozen(self, name: str) -> Iterator[None]:
         """SIGSTOP, and SIGCONT at the end: it takes no step, and does not know of it afterwards."""
-        pid = self._supervisor.table[self._full(name)].last_pid
+        pid = self.pid(name)
         os.kill(pid, signal.SIGSTOP)
         try:
             yield
         finally:
             os.kill(pid, signal.SIGCONT)
+
+    def pid(self, name: str) -> int:
+        return self._supervisor.table[self._full(name)].last_pid
 
     def revive(self, name: str) -> None:
         """Start a worker again that was killed for good."""

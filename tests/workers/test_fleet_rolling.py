@@ -1,5 +1,6 @@
 """Workers that are stopped with TERM, added and taken away: nothing lost, no answer repeated."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
@@ -8,6 +9,7 @@ import pytest
 from tests.workers.conftest import MakeFleet
 from tests.workers.fleet import ROLES, Fleet
 from tests.workers.stream import streaming
+from tests.workers.turns import expected_short_ns, turn_ns
 
 STOPPED_WITHIN_S = 30.0
 
@@ -62,6 +64,13 @@ def test_a_whole_fleet_is_stopped_and_started_again_where_it_was(rolling_fleet: 
     rolling_fleet.start(*ROLES)
     rolling_fleet.wait_ready(*ROLES)
     rolling_fleet.check_all()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no turns of their own there")
+@pytest.mark.parametrize("role", ROLES)
+def test_the_main_thread_of_a_worker_takes_short_turns(rolling_fleet: Fleet, role: str):
+    """It is the one that answers: Faust's loop, and the loops of router and merger."""
+    assert turn_ns(rolling_fleet.pid(role)) == expected_short_ns()
 
 
 def test_workers_leave_nothing_in_the_folder_they_run_in(rolling_fleet: Fleet):
