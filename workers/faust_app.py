@@ -11,6 +11,7 @@ from configs.settings import Kafka
 from workers.context import Context
 
 _MAX_RECORD_BYTES = 16 * 1024 * 1024
+_REQUEST_TIMEOUT_S = 90.0
 
 
 class Assignor(PartitionAssignor):
@@ -51,6 +52,8 @@ def create_app(context: Context) -> faust.App:
         consumer_group_instance_id=settings.matcher.instance_id,
         broker_session_timeout=settings.matcher.session_timeout_s,
         broker_heartbeat_interval=settings.matcher.heartbeat_s,
+        # Faust would not start with less than the session's.
+        broker_request_timeout=max(_REQUEST_TIMEOUT_S, settings.matcher.session_timeout_s),
         broker_commit_interval=1.0,
         # A frame in hand may wait for a restore; it is answered by the shard's next owner instead.
         stream_wait_empty=False,

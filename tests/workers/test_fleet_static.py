@@ -9,7 +9,7 @@ from tests.workers.traffic import eventually
 
 MATCHERS = ("matcher-1", "matcher-2")
 SHARDS = 4
-SESSION_S = 90.0  # far longer than a restart: who waited for it would be found out
+SESSION_S = 180.0  # far longer than a restart: who waited for it would be found out
 
 
 def test_a_killed_matcher_that_comes_back_keeps_its_shards(
@@ -38,7 +38,7 @@ def test_a_killed_matcher_that_comes_back_keeps_its_shards(
         eventually(lambda: fleet.starts(victim) == 2, fleet.diagnosis, 30)
         eventually(lambda: held(fleet, victim) == 2, fleet.diagnosis, SESSION_S)
         fleet.wait_ready(victim)
-        assert time.monotonic() - killed_at < SESSION_S
+        assert time.monotonic() - killed_at < SESSION_S / 2
         stream.wait_answers(50)
     fleet.check_all(repeats=True)
     assert moves_of(fleet, other) == moves
