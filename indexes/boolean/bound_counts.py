@@ -4,12 +4,15 @@ from typing import Any
 
 import numpy as np
 from numba import config
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
+
+from indexes.boolean.vectors import LONG, REAL, Vectors, vector
 
 __all__ = ["BLOCK", "count_below"]
 
 BLOCK = 16  # bounds compared together; so many may be read from any of them on
+_BOUNDS = vector(REAL, BLOCK)
 
 
 @intrinsic
@@ -17,23 +20,11 @@ def _count_below(typing_context: Any, bounds: Any, at: Any, length: Any, value: 
     """Of bounds[at : at + length], at most `BLOCK` of them."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ir, word = cgutils.ir, cgutils.ir.IntType(64)
-        block = ir.VectorType(ir.DoubleType(), BLOCK)
-        nothing = ir.Constant(block, ir.Undefined)
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        place = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        there = builder.bitcast(builder.gep(data, [place]), block.as_pointer())
-        single = builder.insert_element(nothing, arguments[3], ir.IntType(32)(0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK)
-        values = builder.shuffle_vector(single, nothing, zeros)
-        less = builder.fcmp_ordered("<", builder.load(there, align=8), values)
-        mask = builder.zext(builder.bitcast(less, ir.IntType(BLOCK)), word)
-        size = context.cast(builder, arguments[2], signature.args[2], types.int64)
-        wanted = builder.sub(builder.shl(word(1), size), word(1))
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(word, [word]), "llvm.ctpop.i64"
-        )
-        return builder.call(function, [builder.and_(mask, wanted)])
+        v = Vectors(context, builder, signature, arguments)
+        values = v.repeated(v.given(3, types.float64), _BOUNDS)
+        mask = v.mask(builder.fcmp_ordered("<", v.load(_BOUNDS, 0, v.given(1)), values))
+        wanted = builder.sub(builder.shl(LONG(1), v.given(2)), LONG(1))
+        return v.call("llvm.ctpop.i64", LONG, builder.and_(mask, wanted))
 
     return types.int64(bounds, at, length, types.float64), generate
 

@@ -3,48 +3,22 @@
 from typing import Any
 
 from numba import config
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
+
+from indexes.boolean.vectors import BYTE, LONG, NUMBER, Vectors, constant, vector
 
 __all__ = ["BLOCK", "CHUNK", "admitting", "agreeing", "lowest", "passing_words"]
 
 CHUNK = 64  # bytes tested together; so many may be read from any of them on
 BLOCK = 16  # words tested together
+_BYTES, _WORDS = vector(BYTE, CHUNK), vector(NUMBER, BLOCK)
 
 
-class _Chunk:
-    """Instructions for a vector of bytes and the mask that testing it leaves."""
-
-    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
-        self._context, self._builder = context, builder
-        self._given = tuple(zip(arguments, signature.args, strict=True))
-        self._bytes = cgutils.ir.VectorType(cgutils.ir.IntType(8), CHUNK)
-
-    def load(self, array: int, place: int) -> Any:
-        """The bytes of an array from a place on, both of them arguments."""
-        values, kind = self._given[array]
-        data = self._context.make_array(kind)(self._context, self._builder, values).data
-        there = self._builder.gep(data, [self._cast(place, types.intp)])
-        return self._builder.load(self._builder.bitcast(there, self._bytes.as_pointer()), align=1)
-
-    def repeated(self, byte: int) -> Any:
-        """One argument in all places."""
-        ir, nothing = cgutils.ir, cgutils.ir.Constant(self._bytes, cgutils.ir.Undefined)
-        value = self._cast(byte, types.uint8)
-        single = self._builder.insert_element(nothing, value, ir.IntType(32)(0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), CHUNK), [0] * CHUNK)
-        return self._builder.shuffle_vector(single, nothing, zeros)
-
-    def mask(self, holds: Any, length: int) -> Any:
-        """The first bits, as many as an argument says."""
-        whole = cgutils.ir.IntType(CHUNK)
-        unwanted = self._builder.sub(whole(CHUNK), self._cast(length, types.int64))
-        wanted = self._builder.lshr(whole(-1), unwanted)
-        return self._builder.and_(self._builder.bitcast(holds, whole), wanted)
-
-    def _cast(self, argument: int, kind: Any) -> Any:
-        value, given = self._given[argument]
-        return self._context.cast(self._builder, value, given, kind)
+def _first_bits(v: Vectors, holds: Any, length: int) -> Any:
+    """A mask of as many places as an argument says."""
+    unwanted = v.builder.sub(LONG(CHUNK), v.given(length))
+    return v.builder.and_(v.mask(holds), v.builder.lshr(LONG(-1), unwanted))
 
 
 @intrinsic
@@ -52,11 +26,11 @@ def _admitting(typing_context: Any, lows: Any, highs: Any, at: Any, length: Any,
     """Bit i says whether lows[at + i] <= code <= highs[at + i]; `length` bits, 1 to `CHUNK`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chunk = _Chunk(context, builder, signature, arguments)
-        codes = chunk.repeated(4)
-        above = builder.icmp_unsigned("<=", chunk.load(0, 2), codes)
-        below = builder.icmp_unsigned("<=", codes, chunk.load(1, 2))
-        return chunk.mask(builder.and_(above, below), 3)
+        v = Vectors(context, builder, signature, arguments)
+        codes, place = v.repeated(v.given(4, types.uint8), _BYTES), v.given(2)
+        above = builder.icmp_unsigned("<=", v.load(_BYTES, 0, place), codes)
+        below = builder.icmp_unsigned("<=", codes, v.load(_BYTES, 1, place))
+        return _first_bits(v, builder.and_(above, below), 3)
 
     return types.int64(lows, highs, at, length, code), generate
 
@@ -66,11 +40,11 @@ def _agreeing(typing_context: Any, prints: Any, at: Any, length: Any, own: Any) 
     """Bit i says whether prints[at + i] is `own` or 0; `length` bits, 1 to `CHUNK`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chunk = _Chunk(context, builder, signature, arguments)
-        prints = chunk.load(0, 1)
-        same = builder.icmp_unsigned("==", prints, chunk.repeated(3))
-        anything = builder.icmp_unsigned("==", prints, cgutils.ir.Constant(prints.type, None))
-        return chunk.mask(builder.or_(same, anything), 2)
+        v = Vectors(context, builder, signature, arguments)
+        prints = v.load(_BYTES, 0, v.given(1))
+        same = builder.icmp_unsigned("==", prints, v.repeated(v.given(3, types.uint8), _BYTES))
+        anything = builder.icmp_unsigned("==", prints, constant(_BYTES, 0))
+        return _first_bits(v, builder.or_(same, anything), 2)
 
     return types.int64(prints, at, length, own), generate
 
@@ -83,27 +57,19 @@ def _passing_words(typing_context: Any, words: Any, at: Any, seen: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ir, place = cgutils.ir, context.cast(builder, arguments[1], signature.args[1], types.intp)
-        number, block = ir.IntType(32), ir.VectorType(ir.IntType(32), BLOCK)
-        data, codes_at = (
-            context.make_array(signature.args[i])(context, builder, arguments[i]).data
-            for i in (0, 2)
-        )
-        first = builder.gep(data, [place])
-        tests = builder.load(builder.bitcast(first, block.as_pointer()), align=4)
-        codes = ir.Constant(block, ir.Undefined)
+        v = Vectors(context, builder, signature, arguments)
+        place = v.given(1)
+        tests, codes = v.load(_WORDS, 0, place), constant(_WORDS, 0)
         for i in range(BLOCK):
             # Reading the word again is quicker than taking it out of the vector.
-            position = builder.lshr(builder.load(builder.gep(first, [number(i)])), number(16))
-            index = builder.zext(position, ir.IntType(64))
-            code = builder.load(builder.gep(codes_at, [index]))
-            codes = builder.insert_element(codes, code, number(i))
-        bytes_, eights = (ir.Constant(block, [value] * BLOCK) for value in (255, 8))
-        lows = builder.and_(builder.lshr(tests, eights), bytes_)
+            word = builder.load(v.place(0, builder.add(place, LONG(i))))
+            position = builder.zext(builder.lshr(word, NUMBER(16)), LONG)
+            codes = builder.insert_element(codes, builder.load(v.place(2, position)), NUMBER(i))
+        bytes_ = constant(_WORDS, 255)
+        lows = builder.and_(builder.lshr(tests, constant(_WORDS, 8)), bytes_)
         above = builder.icmp_unsigned("<=", lows, codes)
         below = builder.icmp_unsigned("<=", codes, builder.and_(tests, bytes_))
-        mask = builder.bitcast(builder.and_(above, below), ir.IntType(BLOCK))
-        return builder.zext(mask, ir.IntType(64))
+        return v.mask(builder.and_(above, below))
 
     return types.int64(words, at, seen), generate
 
@@ -113,12 +79,8 @@ def _lowest(typing_context: Any, mask: Any) -> Any:
     """The place of the lowest bit of a mask that has one."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ir = cgutils.ir
-        word, flag = ir.IntType(CHUNK), ir.IntType(1)
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(word, [word, flag]), "llvm.cttz.i64"
-        )
-        return builder.call(function, [arguments[0], flag(1)])
+        v = Vectors(context, builder, signature, arguments)
+        return v.lowest(v.given(0))
 
     return types.int64(types.int64), generate
 

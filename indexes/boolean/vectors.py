@@ -1,0 +1,76 @@
+"""Vectors in LLVM's own words: what intrinsics that work on many numbers at once are made from."""
+
+from typing import Any
+
+from numba.core import cgutils, types
+
+__all__ = ["BYTE", "LONG", "NUMBER", "REAL", "SINGLE", "Vectors", "constant", "vector"]
+
+_ir = cgutils.ir
+BYTE, NUMBER, LONG = (_ir.IntType(bits) for bits in (8, 32, 64))
+SINGLE, REAL = _ir.FloatType(), _ir.DoubleType()
+
+
+def vector(kind: Any, length: int) -> Any:
+    return _ir.VectorType(kind, length)
+
+
+class Vectors:
+    """The instructions of one intrinsic, and the arguments it was given."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.builder = builder
+        self._context = context
+        self._given = tuple(zip(arguments, signature.args, strict=True))
+
+    def given(self, argument: int, kind: Any = types.int64) -> Any:
+        """A number among the arguments, as a kind of number that numba knows."""
+        value, own = self._given[argument]
+        return self._context.cast(self.builder, value, own, kind)
+
+    def place(self, array: int, at: Any) -> Any:
+        """Where an element of an array is, counted from the array's start."""
+        values, kind = self._given[array]
+        data = self._context.make_array(kind)(self._context, self.builder, values).data
+        return self.builder.gep(data, [at])
+
+    def load(self, kind: Any, array: int, at: Any) -> Any:
+        """A vector of what an array has from a place on."""
+        there = self.builder.bitcast(self.place(array, at), kind.as_pointer())
+        return self.builder.load(there, align=_bytes_of(kind))
+
+    def store(self, value: Any, array: int, at: Any) -> None:
+        there = self.builder.bitcast(self.place(array, at), value.type.as_pointer())
+        self.builder.store(value, there, align=_bytes_of(value.type))
+
+    def repeated(self, value: Any, kind: Any) -> Any:
+        """A vector that has one number in all places."""
+        nothing = _ir.Constant(kind, _ir.Undefined)
+        single = self.builder.insert_element(nothing, value, NUMBER(0))
+        zeros = _ir.Constant(vector(NUMBER, kind.count), [0] * kind.count)
+        return self.builder.shuffle_vector(single, nothing, zeros)
+
+    def mask(self, holds: Any) -> Any:
+        """A bit for each place of a vector of truths."""
+        bits = self.builder.bitcast(holds, _ir.IntType(holds.type.count))
+        return self.builder.zext(bits, LONG) if holds.type.count < LONG.width else bits
+
+    def call(self, name: str, result: Any, *values: Any) -> Any:
+        """An operation that LLVM has for a name."""
+        kind = _ir.FunctionType(result, [value.type for value in values])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, name)
+        return self.builder.call(function, values)
+
+    def lowest(self, mask: Any) -> Any:
+        """The place of the lowest bit of a mask that has one."""
+        return self.call("llvm.cttz.i64", LONG, mask, _ir.IntType(1)(1))
+
+
+def constant(kind: Any, value: float) -> Any:
+    return _ir.Constant(kind, [value] * kind.count)
+
+
+def _bytes_of(kind: Any) -> int:
+    """How the elements of a vector lie in an array."""
+    sizes = {BYTE: 1, NUMBER: 4, SINGLE: 4, LONG: 8, REAL: 8}
+    return sizes[kind.element]
