@@ -4,11 +4,12 @@ import numpy as np
 
 from indexes.boolean.evaluation import about_score_of, all_hold, score_of
 from indexes.boolean.fingerprints import fingerprint
+from indexes.boolean.gain_masks import reaching
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
-from indexes.boolean.tree_bounds import SLACK, member_bound
+from indexes.boolean.tree_bounds import member_bound
 from indexes.boolean.tree_layout import (
     COLUMN,
     COUNT,
@@ -20,6 +21,7 @@ from indexes.boolean.tree_layout import (
     TOLD,
     row_of,
 )
+from indexes.boolean.tree_rates import SLACK, no_test
 from indexes.boolean.tree_stab import admits
 from indexes.prefetching import prefetch
 
@@ -44,19 +46,6 @@ def _admitted(t, node, s, at, length):
 
 
 @hot
-def _worthy(t, s, at, mask, limit):
-    """Of members in a mask, those whose columns beside the path may add so much."""
-    rest = mask
-    while rest:
-        columns = np.int64(t.m_beside[at + lowest(rest)])
-        gain = s.gains[columns & 255] + s.gains[(columns >> 8) & 255]
-        gain += s.gains[(columns >> 16) & 255] + s.gains[columns >> 24]
-        mask ^= rest & -rest if gain < limit else 0
-        rest &= rest - 1
-    return mask
-
-
-@hot
 def _admitting_first(t, s, at, mask):
     """Of members in a mask, those whose first word the event passes."""
     for block in range(0, CHUNK, BLOCK):
@@ -67,21 +56,41 @@ def _admitting_first(t, s, at, mask):
 
 
 @hot
-def screen_chunk(t, node, s, at, length, limit, waiting):
-    """Let members that pass the first tests wait for the others; return how many wait."""
-    mask, before = _admitted(t, node, s, at, length), waiting
-    if limit > -np.inf:
-        mask = _worthy(t, s, at, mask, limit)
-    mask = _admitting_first(t, s, at, mask)
+def _let_wait(t, node, s, at, mask, waiting):
+    """Let the members in a mask whose first word the event passes wait; return how many wait."""
+    before = waiting
     while mask:
         s.kept[waiting] = at + lowest(mask)
+        waiting += admits(t.m_first[s.kept[waiting]], s.seen)
         mask &= mask - 1
-        waiting += 1
     for i in range(before, waiting):
         s.homes[i] = node
         prefetch(t.m_record, 4 * s.kept[i])
         prefetch(t.m_told, TOLD * s.kept[i])
     return waiting
+
+
+@hot
+def screen_chunk(t, node, s, at, length, test, waiting):
+    """Let members that pass the first tests wait for the others; return how many wait."""
+    mask = _admitted(t, node, s, at, length)
+    if not test.least > -np.inf:
+        # Most of them are to be tested: by blocks.
+        return _let_wait(t, node, s, at, _admitting_first(t, s, at, mask), waiting)
+    if mask:
+        mask &= reaching(
+            t.m_beside,
+            t.m_sum,
+            at,
+            s.folds,
+            s.gains,
+            test.gains,
+            test.more,
+            test.rate,
+            test.unit,
+            test.least,
+        )
+    return _let_wait(t, node, s, at, mask, waiting)
 
 
 @hot
@@ -151,7 +160,7 @@ def list_leaf(t, r, node, s, ids, end, counted):
     counted[READ] += 1
     for at in range(first, first + count, CHUNK):
         length = min(CHUNK, first + count - at)
-        kept = passing(t, s, screen_chunk(t, node, s, at, length, -np.inf, 0))
+        kept = passing(t, s, screen_chunk(t, node, s, at, length, no_test(), 0))
         counted[EVALUATED] += kept
         for i in range(kept):
             row = row_of(t, s.kept[i])

@@ -4,7 +4,7 @@ import numpy as np
 
 from indexes.boolean.kernels import hot
 from indexes.boolean.masks import CHUNK
-from indexes.boolean.tree_bounds import may_beat, order_leaves, rank_columns, set_gains
+from indexes.boolean.tree_bounds import may_beat, order_leaves
 from indexes.boolean.tree_layout import COUNT, SEGMENT
 from indexes.boolean.tree_leaves import (
     PRUNED,
@@ -13,6 +13,7 @@ from indexes.boolean.tree_leaves import (
     offer_members,
     screen_chunk,
 )
+from indexes.boolean.tree_rates import no_test, rank_columns, score_test, set_rates
 from indexes.prefetching import prefetch
 
 _AHEAD, _AHEAD_BEST = 6, 2  # l-nodes that are asked for before they are read
@@ -36,6 +37,7 @@ def _prefetch_leaf(t, node, ordered):
     for at in range(first, first + count, 16):
         if ordered:
             prefetch(t.m_beside, at)
+            prefetch(t.m_sum, at)
         else:
             prefetch(t.m_first, at)
 
@@ -55,13 +57,13 @@ def _hopeless(t, node, bound, ids, scores):
 
 
 @hot
-def _screen(t, node, s, at, length, most, full, limit, score, waiting):
+def _screen(t, node, s, at, length, most, full, test, score, waiting):
     """Let members of a chunk wait, unless no sum of weights reaches the score."""
     if full and t.c[node, COUNT] > CHUNK and not may_beat(t.m_sum, at, length, most, score):
         return waiting
     before = waiting
-    waiting = screen_chunk(t, node, s, at, length, limit, waiting)
-    if not limit > -np.inf:
+    waiting = screen_chunk(t, node, s, at, length, test, waiting)
+    if not test.least > -np.inf:
         # What fails a test of codes is what the paper calls a false candidate.
         t.lost[node] += length - (waiting - before)
     return waiting
@@ -73,12 +75,14 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
 
     Those with bounds below the k-th best score are left out.
     """
-    j, at, end, node, waiting, limit = 0, 0, 0, 0, 0, -np.inf
+    j, at, end, node, waiting, test = 0, 0, 0, 0, 0, no_test()
     ordered, columns = False, 0
     while at < end or j < leaves or waiting:
         if at >= end and j < leaves:
             if size == k and not ordered:
-                columns = 0 if ones else rank_columns(events, i, s.worth, s.by_worth)
+                if not ones:
+                    columns = rank_columns(events, i, s.worth, s.by_worth)
+                    set_rates(s, columns)
                 left = order_leaves(t, s, j, leaves, columns, ones, ids, scores)
                 counted[PRUNED] += leaves - j - left
                 ordered, j, leaves = True, 0, left
@@ -94,10 +98,10 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
                 counted[READ] += 1
                 end += at
                 if ordered and not ones:
-                    limit = set_gains(t, node, s, columns, scores[0])
+                    test = score_test(t, node, s, columns, scores[0])
         if at < end:
             length = min(CHUNK, end - at)
-            waiting = _screen(t, node, s, at, length, most, size == k, limit, scores[0], waiting)
+            waiting = _screen(t, node, s, at, length, most, size == k, test, scores[0], waiting)
             at += CHUNK
         # Once k hits are known few of the others count: they wait for a full house.
         enough = CHUNK if size == k else min(CHUNK, max(k - size, _FEW))

@@ -9,10 +9,11 @@ from numba import njit
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.matching import close_event, spread, unspread
 from indexes.boolean.ranking import sort_best_first
-from indexes.boolean.tree_bounds import SLACK, weigh_event
+from indexes.boolean.tree_bounds import weigh_event
 from indexes.boolean.tree_layout import COUNT
 from indexes.boolean.tree_leaves import list_leaf
 from indexes.boolean.tree_queue import drop_best, heapify
+from indexes.boolean.tree_rates import SLACK
 from indexes.boolean.tree_reading import read_leaves
 from indexes.boolean.tree_stab import clear_event, encode_event, find_leaves, new_scratch
 

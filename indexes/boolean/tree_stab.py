@@ -7,6 +7,7 @@ import numpy as np
 from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import code_of
 from indexes.boolean.kernels import hot, inner
+from indexes.boolean.knapsacks import LANES
 from indexes.boolean.masks import CHUNK, admitting, lowest
 from indexes.boolean.tree_layout import (
     C_FIELDS,
@@ -16,14 +17,13 @@ from indexes.boolean.tree_layout import (
     E_START,
     ENTRIES,
     FOLDS,
-    MORE_COLUMNS,
     START,
 )
 from indexes.prefetching import prefetch
 
 _RANKS = 65
 _AHEAD = 4  # c-nodes whose entries are asked for before they are stabbed
-_FEW = 8  # predicates besides the path that are counted one by one
+_FEW = 8  # columns of a member whose gains are counted one by one
 
 
 class Scratch(NamedTuple):
@@ -38,14 +38,21 @@ class Scratch(NamedTuple):
     kept: np.ndarray  # i8[2 * CHUNK]  members that wait for further tests
     homes: np.ndarray  # i4[2 * CHUNK]  their c-nodes
     folded: np.ndarray  # f8[256]  the greatest weight of an event's columns with the same fold
-    gains: np.ndarray  # f8[256]  what members of an l-node gain by columns, folded
     reached: np.ndarray  # i4[c-nodes]
     found: np.ndarray  # i4[c-nodes]
     bounds: np.ndarray  # f8[c-nodes]
     queue: np.ndarray  # i4[c-nodes]
     queued: np.ndarray  # f8[c-nodes]  their bounds
     ranked: np.ndarray  # i8[_RANKS]
-    greatest: np.ndarray  # f8[_FEW]
+    ranks: np.ndarray  # i8[columns + 1]  places of columns in `by_worth`, by column + 1
+    rates: np.ndarray  # f8[LANES]  see `tree_rates`
+    above: np.ndarray  # f8[columns, LANES]  weights above the rates, in the order of `by_worth`
+    counted: np.ndarray  # f8[columns]  what an l-node's members have there, on columns
+    fixed: np.ndarray  # f8[columns]  ... beside its path, and on it
+    filled: np.ndarray  # f8[LANES]  bounds of an l-node, by rates
+    folds: np.ndarray  # u1[columns]  columns, folded, by which members gain above the rate
+    gains: np.ndarray  # u1[columns]  how much, in parts
+    greatest: np.ndarray  # i8[_FEW]
     partitions: np.ndarray  # i4[columns]
     tops: np.ndarray  # f8[columns]
 
@@ -54,8 +61,6 @@ class Scratch(NamedTuple):
 def new_scratch(columns, nodes):
     worth = np.full(columns + 1, -np.inf)
     worth[0] = 0.0
-    gains = np.zeros(256)
-    gains[MORE_COLUMNS] = np.inf
     return Scratch(
         np.full(columns, np.nan),
         np.zeros(columns),
@@ -66,14 +71,21 @@ def new_scratch(columns, nodes):
         np.empty(2 * CHUNK, np.int64),
         np.empty(2 * CHUNK, np.int32),
         np.zeros(256),
-        gains,
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1),
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1),
         np.empty(_RANKS, np.int64),
-        np.empty(_FEW),
+        np.zeros(columns + 1, np.int64),
+        np.empty(LANES),
+        np.empty((columns, LANES)),
+        np.empty(columns),
+        np.empty(columns),
+        np.empty(LANES),
+        np.empty(columns, np.uint8),
+        np.empty(columns, np.uint8),
+        np.empty(_FEW, np.int64),
         np.empty(columns, np.int32),
         np.empty(columns),
     )

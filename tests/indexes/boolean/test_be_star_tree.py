@@ -10,15 +10,10 @@ from numba import njit
 
 from indexes.boolean import BEStarTree, BETree, Predicate, Scan
 from indexes.boolean.evaluation import score_of
+from indexes.boolean.gain_masks import reaching
 from indexes.boolean.kernels import NIL
 from indexes.boolean.matching import spread
-from indexes.boolean.tree_bounds import (
-    leaf_bound,
-    member_bound,
-    rank_columns,
-    set_gains,
-    weigh_event,
-)
+from indexes.boolean.tree_bounds import member_bound, weigh_event
 from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE, NO_CUT, RIGID, cut_once
 from indexes.boolean.tree_layout import (
     COLUMN,
@@ -33,6 +28,7 @@ from indexes.boolean.tree_layout import (
     row_of,
 )
 from indexes.boolean.tree_local import Options
+from indexes.boolean.tree_rates import leaf_bound, rank_columns, score_test, set_rates
 from indexes.boolean.tree_stab import new_scratch
 from tests.boolean_oracle import Expressions
 from tests.indexes.boolean import some
@@ -132,16 +128,20 @@ def test_no_bound_is_below_what_a_match_scores(conjunctions, deleted, events):
 
 
 @njit
-def bounds_of(t, r, events, columns, bounds, members, gains, scores):
-    """For each row its score, and three bounds: of its l-node, its own, and by columns."""
+def bounds_of(t, r, events, columns, bounds, members, reached, scores):
+    """For each row its score, bounds of it by its l-node and its own weights, and what it reaches.
+
+    That is its score, if the test for it lets the row pass.
+    """
     s = new_scratch(columns, len(t.c))
     spread(events, 0, s.values, s.weights)
     _, ones = weigh_event(events, 0, s.worth, s.folded)
     count = rank_columns(events, 0, s.worth, s.by_worth)
+    set_rates(s, count)
     for node in range(t.state[USED_C]):
         if t.c[node, DEPTH] == NIL or t.c[node, COUNT] == 0:
             continue
-        bound = leaf_bound(t, node, s.worth, s.by_worth, count, ones, s.greatest)
+        bound = leaf_bound(t, node, s, count, ones)
         depth = np.int64(t.c[node, DEPTH])
         own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if depth else 0.0
         for at in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
@@ -149,17 +149,35 @@ def bounds_of(t, r, events, columns, bounds, members, gains, scores):
             bounds[row] = bound
             members[row] = member_bound(t, at, s.worth, s.folded, own)
             scores[row] = score = score_of(r, row, s.weights, s.parts)
-            # What it gains beside the path is no less than what it needs there for its score.
-            limit, beside_path = set_gains(t, node, s, count, score), 0.0
-            for shift in (0, 8, 16, 24):
-                beside_path += s.gains[(np.int64(t.m_beside[at]) >> shift) & 255]
-            gains[row] = score + beside_path - limit if limit > -np.inf else np.inf
+            test = score_test(t, node, s, count, score)
+            mask = reaching(
+                t.m_beside,
+                t.m_sum,
+                at,
+                s.folds,
+                s.gains,
+                test.gains,
+                test.more,
+                test.rate,
+                test.unit,
+                test.least,
+            )
+            reached[row] = score if mask & 1 else -1.0
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([10, 65, 100, 129, 300]), st.booleans())
-def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one):
-    """Columns are folded to 64 and to 128, where several of them meet."""
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([10, 65, 100, 129, 300]),
+    st.booleans(),
+    st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30, 1e300]),
+    st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30]),
+)
+def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one, scale, size):
+    """Columns are folded to 64 and to 128, where several of them meet.
+
+    What weighs little and what weighs much differ by more than single precision has.
+    """
     rng = np.random.default_rng(seed)
     tree = BEStarTree(leaf_capacity=4, partition=2)
     conjunctions = []
@@ -169,7 +187,7 @@ def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one):
             if rng.random() < 0.5
             else rng.integers(0, 8, 3)
         )
-        weights = rng.choice([0.0, 0.1, 1.0, 7.0, rng.random() * 1e3], len(some))
+        weights = rng.choice([0.0, 0.1, 1.0, 7.0, rng.random() * 1e3, size], len(some))
         conjunctions.append(
             [Predicate(f"n{c}", "=", 1, w) for c, w in zip(some, weights, strict=True)]
         )
@@ -182,7 +200,8 @@ def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one):
         tree.insert_many(np.arange(len(conjunctions)), conjunctions)
     tree.check()
     # An event with all columns reaches all members, and all of them match.
-    event = {f"n{c}": (1, float(rng.choice([0.0, 0.3, 1.0, 5.0]))) for c in range(columns)}
+    worth = rng.choice([0.0, 0.3, 1.0, 5.0, 0.3 * scale, scale], columns)
+    event = {f"n{c}": (1, float(weight)) for c, weight in enumerate(worth)}
     encoded, rows = tree.encode([event]), tree._store.live()
     found = np.full((4, tree._store.capacity), -1.0)
     bounds_of(tree._tree, tree._store.rows, encoded, len(tree._vocabulary), *found)

@@ -6,7 +6,11 @@ from hypothesis import strategies as st
 from numba import njit
 
 from indexes.boolean.fingerprints import ANY, fingerprint, fingerprint_of
+from indexes.boolean.gain_masks import reaching
 from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
+from indexes.boolean.tree_layout import MORE_COLUMNS, NO_COLUMN
+
+FOLDS_TOLD = st.integers(0, 5) | st.just(NO_COLUMN)
 
 
 @njit
@@ -94,3 +98,46 @@ def test_a_mask_has_the_words_that_an_event_passes(tests, at, codes):
     wanted = [low <= codes[place] <= high for place, low, high in tests]
     mask = passed(words, at, np.array(codes, np.uint32))
     assert [bool(mask >> i & 1) for i in range(BLOCK)] == wanted
+
+
+@njit
+def reached(beside, sums, at, folds, gains, more, rate, unit, least):
+    return reaching(beside, sums, at, folds, gains, len(folds), more, rate, unit, least)
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(FOLDS_TOLD, min_size=3, max_size=3), FOLDS_TOLD | st.just(MORE_COLUMNS)),
+        min_size=CHUNK,
+        max_size=CHUNK,
+    ),
+    st.lists(st.integers(0, 4), min_size=CHUNK, max_size=CHUNK),
+    st.integers(0, 70),
+    st.dictionaries(st.integers(0, 4), st.integers(0, 3) | st.just(255), max_size=5),
+    st.integers(0, 600),
+    st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 12)),
+)
+def test_a_mask_has_the_members_that_reach_a_score(members, sums, at, known, more, numbers):
+    """Small numbers, so that many reach it just so."""
+    rate, unit, least = numbers
+    beside, totals = np.zeros(at + CHUNK, np.uint32), np.zeros(at + CHUNK, np.float32)
+    totals[at:] = sums
+    gained = known | {MORE_COLUMNS: more}
+    wanted = 0
+    for i, (three, last) in enumerate(members):
+        columns = [*three, last]
+        beside[at + i] = int.from_bytes(columns, "little")
+        gain = sum(gained.get(column, 0) for column in columns)
+        wanted |= (rate * sums[i] + unit * gain >= least) << i
+    folds = np.array([*known, 9], np.uint8)  # the last one nobody has
+    gains = np.array([*known.values(), 200], np.uint8)
+    mask = reached(beside, totals, at, folds, gains, more, *(np.float32(n) for n in numbers))
+    assert int(mask) % 2**CHUNK == wanted
+
+
+def test_of_equal_folds_the_last_gain_counts():
+    beside, totals = np.full(CHUNK, 3, np.uint32), np.zeros(CHUNK, np.float32)
+    folds, gains = np.array([3, 3], np.uint8), np.array([1, 2], np.uint8)
+    one, two, three = (np.float32(n) for n in (1, 2, 3))
+    assert reached(beside, totals, 0, folds, gains, 0, one, one, two) == -1  # all of them
+    assert reached(beside, totals, 0, folds, gains, 0, one, one, three) == 0
