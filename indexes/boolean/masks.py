@@ -58,13 +58,8 @@ def _passing_words(typing_context: Any, words: Any, at: Any, seen: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         v = Vectors(context, builder, signature, arguments)
-        place = v.given(1)
-        tests, codes = v.load(_WORDS, 0, place), constant(_WORDS, 0)
-        for i in range(BLOCK):
-            # Reading the word again is quicker than taking it out of the vector.
-            word = builder.load(v.place(0, builder.add(place, LONG(i))))
-            position = builder.zext(builder.lshr(word, NUMBER(16)), LONG)
-            codes = builder.insert_element(codes, builder.load(v.place(2, position)), NUMBER(i))
+        tests = v.load(_WORDS, 0, v.given(1))
+        codes = v.gather(_WORDS, 2, builder.lshr(tests, constant(_WORDS, 16)))
         bytes_ = constant(_WORDS, 255)
         lows = builder.and_(builder.lshr(tests, constant(_WORDS, 8)), bytes_)
         above = builder.icmp_unsigned("<=", lows, codes)

@@ -10,6 +10,8 @@ _ir = cgutils.ir
 BYTE, NUMBER, LONG = (_ir.IntType(bits) for bits in (8, 32, 64))
 SINGLE, REAL = _ir.FloatType(), _ir.DoubleType()
 
+_SIZES = {BYTE: 1, NUMBER: 4, SINGLE: 4, LONG: 8, REAL: 8}  # in bytes
+
 
 def vector(kind: Any, length: int) -> Any:
     return _ir.VectorType(kind, length)
@@ -37,11 +39,23 @@ class Vectors:
     def load(self, kind: Any, array: int, at: Any) -> Any:
         """A vector of what an array has from a place on."""
         there = self.builder.bitcast(self.place(array, at), kind.as_pointer())
-        return self.builder.load(there, align=_bytes_of(kind))
+        return self.builder.load(there, align=_SIZES[kind.element])
+
+    def gather(self, kind: Any, array: int, places: Any) -> Any:
+        """A vector of whole numbers of an array, each from a place of its own."""
+        start, wide = self.place(array, LONG(0)), vector(LONG, kind.count)
+        there = self.builder.gep(
+            start, [self.builder.zext(places, wide)], source_etype=kind.element
+        )
+        there.type = vector(start.type, kind.count)  # llvmlite takes the places for a single one
+        name = f"llvm.masked.gather.v{kind.count}{kind.element}.v{kind.count}p0"
+        all_of_them = constant(vector(_ir.IntType(1), kind.count), 1)
+        alignment = NUMBER(_SIZES[kind.element])
+        return self.call(name, kind, there, alignment, all_of_them, constant(kind, 0))
 
     def store(self, value: Any, array: int, at: Any) -> None:
         there = self.builder.bitcast(self.place(array, at), value.type.as_pointer())
-        self.builder.store(value, there, align=_bytes_of(value.type))
+        self.builder.store(value, there, align=_SIZES[value.type.element])
 
     def repeated(self, value: Any, kind: Any) -> Any:
         """A vector that has one number in all places."""
@@ -68,9 +82,3 @@ class Vectors:
 
 def constant(kind: Any, value: float) -> Any:
     return _ir.Constant(kind, [value] * kind.count)
-
-
-def _bytes_of(kind: Any) -> int:
-    """How the elements of a vector lie in an array."""
-    sizes = {BYTE: 1, NUMBER: 4, SINGLE: 4, LONG: 8, REAL: 8}
-    return sizes[kind.element]
