@@ -100,7 +100,7 @@ def _reaching_plainly(
     for i, columns in enumerate(beside[at : at + CHUNK]):
         gained = sum(known.get(fold, 0) for fold in int(columns).to_bytes(4, "little"))
         bound = float(rate) * float(sums[at + i]) + float(unit) * gained
-        mask |= 0 if bound < least else 1 << i
+        mask |= 0 if bound < float(least) else 1 << i
     return int(np.uint64(mask).astype(np.int64))
 
 

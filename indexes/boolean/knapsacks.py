@@ -60,7 +60,7 @@ def _fill_knapsacks(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         v = Vectors(context, builder, signature, arguments)
         size, room = v.given(3, types.intp), v.given(4)
-        bounds = cgutils.alloca_once_value(builder, v.load(_REALS, 5, LONG(0)))
+        bounds = cgutils.alloca_once(builder, _REALS)
         few = builder.icmp_signed("<=", room, LONG(_FEW))
         with builder.if_else(few) as branches:
             for branch, dearest in zip(branches, (_FEW, MOST_COUNTED), strict=True):
@@ -69,7 +69,7 @@ def _fill_knapsacks(
                     builder.store(builder.fadd(v.load(_REALS, 5, LONG(0)), more), bounds)
         result = builder.load(bounds)
         v.store(result, 5, LONG(0))
-        least = v.repeated(v.call("llvm.vector.reduce.fmin.v8f64", REAL, result), _REALS)
+        least = v.repeated(v.call(f"llvm.vector.reduce.fmin.v{LANES}f64", REAL, result), _REALS)
         return v.lowest(v.mask(builder.fcmp_unordered("<=", result, least)))
 
     return types.int64(counted, fixed, prices, size, room, filled), generate

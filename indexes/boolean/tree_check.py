@@ -107,10 +107,10 @@ class TreeChecker:
         assert t.best[node] == best
         assert t.oldest[node] <= oldest
         if on_levels and best < np.inf:  # where it is infinite, weights are not asked for
-            least = t.cards[node, FLOORS : FLOORS + len(levels)] * (
-                unit := float(t.heaviest[node]) / 255 * (1 + 1e-9)
-            )
-            assert (least <= np.array(on_levels).min(axis=0) + 1e-6 * unit).all()
+            unit = float(t.heaviest[node]) / 255 * (1 + 1e-9)
+            floors = t.cards[node, FLOORS : FLOORS + len(levels)]
+            assert (floors * unit <= np.array(on_levels).min(axis=0) + 1e-6 * unit).all()
+            assert (floors < 255).all()  # or rounding leaves nothing of a sum for other columns
             assert (t.caps[node] * unit >= greatest).all()
             assert t.cards[node, OTHERS] >= min(255, max(len(w) for w in others))
         return box

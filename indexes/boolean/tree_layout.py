@@ -51,6 +51,7 @@ NOTHING = (1 << 8) | 255  # a word that every event passes
 SECOND, THIRD, SHARES, ROW = range(4)
 FOLDS = 2 * GROUPS  # columns are folded to so many, so that a byte holds one,
 NO_COLUMN, MORE_COLUMNS = FOLDS, FOLDS + 1  # or says that there is none, or more than fit
+BESIDE = 4  # columns beside the path that a member's word has room for
 TOLD = 4  # columns and shares, of predicates that SHARES leaves out, that a member has
 
 

@@ -18,13 +18,20 @@ import numpy as np
 
 from indexes.boolean.kernels import bare, hot
 from indexes.boolean.knapsacks import LANES, fill_knapsacks
-from indexes.boolean.tree_layout import CARD_LEVELS, DEPTH, FLOORS, FOLDS, GROUPS, OTHERS
+from indexes.boolean.tree_layout import (
+    BESIDE,
+    CARD_LEVELS,
+    DEPTH,
+    FLOORS,
+    FOLDS,
+    GROUPS,
+    OTHERS,
+)
 from indexes.boolean.tree_weights import rounded_up
 
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
 _SINGLE_SLACK = 1.0 + 1e-6  # ... in single precision
 _LEAST, _MOST = 1e-30, 1e30  # beyond these single precision does not tell apart what is tested
-_TOLD_BESIDE = 3  # columns that `m_beside` tells of a member with more than fit
 
 
 class ScoreTest(NamedTuple):
@@ -54,7 +61,7 @@ def rank_columns(events, i, worth, by_worth):
 
 @bare
 def set_rates(s, columns):
-    """Rates to choose from: 0, and weights of the event from its greatest to its least."""
+    """Rates to choose from: 0, and weights of the event, evenly by their ranks."""
     for lane in range(LANES):
         s.rates[lane] = s.worth[s.by_worth[lane * columns // LANES]] if lane else 0.0
     for i in range(columns):
@@ -82,14 +89,14 @@ def leaf_bound(t, node, s, columns, ones):
         floors += floor
         least += floor * s.worth[column]
         s.fixed[rank], s.counted[rank] = max(s.counted[rank] - floor, 0.0), 0.0
-    rest = best / unit - floors if unit > 0.0 else 0.0
+    rest = max(best / unit - floors, 0.0) if unit > 0.0 else 0.0
     for lane in range(LANES):
         s.filled[lane] = least + rest * s.rates[lane]
     others = np.int64(t.cards[node, OTHERS])
     lane = fill_knapsacks(s.counted, s.fixed, s.above, columns, others, s.filled)
     for level in range(CARD_LEVELS):
         s.fixed[s.ranks[t.paths[node, level]]] = 0.0  # without a column that of the first
-    return s.filled[lane] * (unit * SLACK)
+    return min(s.filled[lane] * unit, best * s.worth[s.by_worth[0]]) * SLACK
 
 
 @hot
@@ -168,7 +175,7 @@ def score_test(t, node, s, columns, score):
     if not _LEAST <= least <= _MOST:
         return no_test()
     gains = _set_gains(t, node, s, lane, lane * columns // LANES)
-    untold = np.int64(t.cards[node, OTHERS]) - _TOLD_BESIDE
+    untold = np.int64(t.cards[node, OTHERS]) - (BESIDE - 1)
     more = _most_gained(s, gains, untold) if untold > 1 else 0
     unit *= s.above[0, lane]
     return ScoreTest(

@@ -22,7 +22,7 @@ _FEW = 8  # members whose records are read together, at least
 
 
 @hot
-def _prefetch_leaf(t, node, ordered):
+def _prefetch_leaf(t, node, tested):
     """Ask for what reading an l-node begins with."""
     first, count = t.c[node, SEGMENT], t.c[node, COUNT]
     if t.printed[node]:
@@ -35,7 +35,7 @@ def _prefetch_leaf(t, node, ordered):
         prefetch(t.m_low, first)
         prefetch(t.m_high, first)
     for at in range(first, first + count, 16):
-        if ordered:
+        if tested:
             prefetch(t.m_beside, at)
             prefetch(t.m_sum, at)
         else:
@@ -43,12 +43,12 @@ def _prefetch_leaf(t, node, ordered):
 
 
 @hot
-def _prefetch_next(t, s, j, leaves, ordered, score):
+def _prefetch_next(t, s, j, leaves, ordered, tested, score):
     if not ordered:
         if j + _AHEAD < leaves:
             _prefetch_leaf(t, s.found[j + _AHEAD], False)
     elif j + _AHEAD_BEST < leaves and not s.queued[j + _AHEAD_BEST] < score:
-        _prefetch_leaf(t, s.queue[j + _AHEAD_BEST], True)
+        _prefetch_leaf(t, s.queue[j + _AHEAD_BEST], tested)
 
 
 @hot
@@ -88,7 +88,7 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
                 ordered, j, leaves = True, 0, left
                 continue
             node = s.queue[j] if ordered else s.found[j]
-            _prefetch_next(t, s, j, leaves, ordered, scores[0])
+            _prefetch_next(t, s, j, leaves, ordered, columns > 0, scores[0])
             j += 1
             if ordered and _hopeless(t, node, s.queued[j - 1], ids, scores):
                 counted[PRUNED] += 1

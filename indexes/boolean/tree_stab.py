@@ -47,8 +47,8 @@ class Scratch(NamedTuple):
     ranks: np.ndarray  # i8[columns + 1]  places of columns in `by_worth`, by column + 1
     rates: np.ndarray  # f8[LANES]  see `tree_rates`
     above: np.ndarray  # f8[columns, LANES]  weights above the rates, in the order of `by_worth`
-    counted: np.ndarray  # f8[columns]  what an l-node's members have there, on columns
-    fixed: np.ndarray  # f8[columns]  ... beside its path, and on it
+    counted: np.ndarray  # f8[columns]  what an l-node's members have on columns beside its path
+    fixed: np.ndarray  # f8[columns]  ... and on its path, above the floor
     filled: np.ndarray  # f8[LANES]  bounds of an l-node, by rates
     folds: np.ndarray  # u1[columns]  columns, folded, by which members gain above the rate
     gains: np.ndarray  # u1[columns]  how much, in parts

@@ -79,7 +79,8 @@ def weigh_member(t, r, node, at, row, parts):
         if groups[group] * scale > t.caps[node, group]:
             t.caps[node, group] = min(255, int(groups[group] * scale) + 1)
     for level in range(CARD_LEVELS):
-        if on_levels[level] * scale <= t.cards[node, FLOORS + level]:
-            t.cards[node, FLOORS + level] = max(0, int(on_levels[level] * scale - 1e-6))
+        # Short of the weight by more than rounding: what is left of a sum is never less than it is.
+        floor = max(0, int(on_levels[level] * scale - 1e-6))
+        t.cards[node, FLOORS + level] = min(t.cards[node, FLOORS + level], floor)
     t.cards[node, OTHERS] = max(t.cards[node, OTHERS], min(others, 255))
     t.oldest[node] = min(t.oldest[node], r.ids[row])

@@ -6,6 +6,7 @@ from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_layout import (
+    BESIDE,
     FOLDS,
     MORE_COLUMNS,
     NO_COLUMN,
@@ -41,7 +42,7 @@ def _folded(local, first, second, third, fourth, more):
     folded = 0
     for place, i in enumerate((first, second, third, fourth)):
         fold = int(local.columns[i]) % FOLDS if i != NIL else NO_COLUMN
-        folded |= (MORE_COLUMNS if more and place == 3 else fold) << (8 * place)
+        folded |= (MORE_COLUMNS if more and place == BESIDE - 1 else fold) << (8 * place)
     return np.uint32(folded)
 
 
@@ -89,7 +90,7 @@ def _write_tests(t, r, at, local, member, path, depth):
             third, fourth = i, third
         else:
             fourth = i
-    t.m_beside[at] = _folded(local, first, second, third, fourth, others > 4)
+    t.m_beside[at] = _folded(local, first, second, third, fourth, others > BESIDE)
     total = np.float64(t.m_sum[at])
     shares = _parts_of(own, total)
     for place, i in enumerate((first, second, third)):

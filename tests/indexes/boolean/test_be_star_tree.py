@@ -1,5 +1,6 @@
 """The tree itself: its parameters, what it reads, its bounds, and how it adapts."""
 
+import itertools
 import math
 
 import numpy as np
@@ -128,6 +129,25 @@ def test_no_bound_is_below_what_a_match_scores(conjunctions, deleted, events):
 
 
 @njit
+def reaches(t, s, node, at, columns, score):
+    """Whether the test of a member's columns and sum of weights lets it pass."""
+    test = score_test(t, node, s, columns, score)
+    mask = reaching(
+        t.m_beside,
+        t.m_sum,
+        at,
+        s.folds,
+        s.gains,
+        test.gains,
+        test.more,
+        test.rate,
+        test.unit,
+        test.least,
+    )
+    return mask & 1
+
+
+@njit
 def bounds_of(t, r, events, columns, bounds, members, reached, scores):
     """For each row its score, bounds of it by its l-node and its own weights, and what it reaches.
 
@@ -149,20 +169,7 @@ def bounds_of(t, r, events, columns, bounds, members, reached, scores):
             bounds[row] = bound
             members[row] = member_bound(t, at, s.worth, s.folded, own)
             scores[row] = score = score_of(r, row, s.weights, s.parts)
-            test = score_test(t, node, s, count, score)
-            mask = reaching(
-                t.m_beside,
-                t.m_sum,
-                at,
-                s.folds,
-                s.gains,
-                test.gains,
-                test.more,
-                test.rate,
-                test.unit,
-                test.least,
-            )
-            reached[row] = score if mask & 1 else -1.0
+            reached[row] = score if reaches(t, s, node, at, count, score) else -1.0
 
 
 @settings(max_examples=30)
@@ -207,6 +214,53 @@ def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one, scal
     bounds_of(tree._tree, tree._store.rows, encoded, len(tree._vocabulary), *found)
     *bounds, scores = found[:, rows]
     assert (np.array(bounds) >= scores).all()
+
+
+@njit
+def count_reaching(t, events, columns, score):
+    """Of all members, those that pass the test for a score, whether they match or not."""
+    s = new_scratch(columns, len(t.c))
+    weigh_event(events, 0, s.worth, s.folded)
+    count = rank_columns(events, 0, s.worth, s.by_worth)
+    set_rates(s, count)
+    found = 0
+    for node in range(t.state[USED_C]):
+        if t.c[node, DEPTH] != NIL:
+            for at in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
+                found += reaches(t, s, node, at, count, score)
+    return found
+
+
+@pytest.mark.parametrize(("more", "most"), [(0, 20), (3, 500)])
+def test_members_that_lack_the_columns_for_a_score_are_left_out_unread(more, most):
+    """Each has `a` and two of ten others, and may have more of no worth."""
+    pairs = list(itertools.combinations([f"b{i}" for i in range(10)], 2))
+    rest = [Predicate(f"c{i}", "=", 1, 0.01) for i in range(more)]
+    conjunctions = [
+        [*(Predicate(name, "=", 1) for name in ("a", *pair)), *rest] for pair in pairs * 20
+    ]
+    tree = BEStarTree.build(np.arange(len(conjunctions)), conjunctions)
+    names = ("a", *(f"b{i}" for i in range(10)), *(f"c{i}" for i in range(more)))
+    event = dict.fromkeys(names, (1, 0.01)) | {"b0": (1, 1.0), "b1": (1, 1.0)}
+    best = tree.top_k(event, 1)[0].score
+    found = count_reaching(tree._tree, tree.encode([event]), len(tree._vocabulary), best)
+    assert 20 <= found <= most < len(conjunctions)
+
+
+@pytest.mark.parametrize("weight", [359.0, 375.0, 44.875, 1500.0, 0.1])
+@pytest.mark.parametrize("little", [1e-16, 1e-7, 0.3])
+def test_a_bound_bears_that_all_members_weigh_the_same(weight, little):
+    """Where the sum is all on the path, what is left for other columns is nothing, not less."""
+    light = [[Predicate("c", "=", 1, weight + 25)]] * 200
+    heavy = [[Predicate("a", "=", 1, weight)]] * 200
+    conjunctions = [*light, *heavy, [Predicate("b", "=", 2)]]
+    tree, expected = BEStarTree.build(np.arange(401), conjunctions), Expressions()
+    for id, conjunction in enumerate(conjunctions):
+        expected.insert(id, conjunction)
+    less = little * (1 - 1e-9) * weight / (weight + 25)
+    event = {"a": (1, little), "b": (1, 1.0), "c": (1, less)}
+    tree.check()
+    assert tree.top_k(event, 1) == expected.top_k(event, 1)
 
 
 def test_options_are_those_of_the_documentation():

@@ -101,8 +101,8 @@ def test_a_mask_has_the_words_that_an_event_passes(tests, at, codes):
 
 
 @njit
-def reached(beside, sums, at, folds, gains, more, rate, unit, least):
-    return reaching(beside, sums, at, folds, gains, len(folds), more, rate, unit, least)
+def reached(beside, sums, at, folds, gains, count, more, rate, unit, least):
+    return reaching(beside, sums, at, folds, gains, count, more, rate, unit, least)
 
 
 @given(
@@ -129,9 +129,10 @@ def test_a_mask_has_the_members_that_reach_a_score(members, sums, at, known, mor
         beside[at + i] = int.from_bytes(columns, "little")
         gain = sum(gained.get(column, 0) for column in columns)
         wanted |= (rate * sums[i] + unit * gain >= least) << i
-    folds = np.array([*known, 9], np.uint8)  # the last one nobody has
+    folds = np.array([*known, 5], np.uint8)  # the last one is not to be read
     gains = np.array([*known.values(), 200], np.uint8)
-    mask = reached(beside, totals, at, folds, gains, more, *(np.float32(n) for n in numbers))
+    singles = (np.float32(n) for n in numbers)
+    mask = reached(beside, totals, at, folds, gains, len(known), more, *singles)
     assert int(mask) % 2**CHUNK == wanted
 
 
@@ -139,5 +140,5 @@ def test_of_equal_folds_the_last_gain_counts():
     beside, totals = np.full(CHUNK, 3, np.uint32), np.zeros(CHUNK, np.float32)
     folds, gains = np.array([3, 3], np.uint8), np.array([1, 2], np.uint8)
     one, two, three = (np.float32(n) for n in (1, 2, 3))
-    assert reached(beside, totals, 0, folds, gains, 0, one, one, two) == -1  # all of them
-    assert reached(beside, totals, 0, folds, gains, 0, one, one, three) == 0
+    assert reached(beside, totals, 0, folds, gains, 2, 0, one, one, two) == -1  # all of them
+    assert reached(beside, totals, 0, folds, gains, 2, 0, one, one, three) == 0
