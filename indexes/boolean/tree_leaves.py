@@ -75,9 +75,9 @@ def screen_chunk(t, node, s, at, length, test, waiting):
     """Let members that pass the first tests wait for the others; return how many wait."""
     mask = _admitted(t, node, s, at, length)
     if not test.least > -np.inf:
-        # Most of them are to be tested: by blocks.
-        return _let_wait(t, node, s, at, _admitting_first(t, s, at, mask), waiting)
-    if mask:
+        # Many are left, and few of them admit the event: by blocks before one by one.
+        mask = _admitting_first(t, s, at, mask)
+    elif mask:
         mask &= reaching(
             t.m_beside,
             t.m_sum,
