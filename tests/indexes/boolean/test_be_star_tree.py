@@ -264,6 +264,32 @@ def test_a_bound_bears_that_all_members_weigh_the_same(weight, little):
     assert tree.top_k(event, 1) == expected.top_k(event, 1)
 
 
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
+def test_answers_are_right_however_far_weights_are_apart(seed, k, one_by_one):
+    """Many of a few weights, so that whole l-nodes have the same; some vanish beside others."""
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([0.0, 1e-14, 0.1, 1.0, 44.875, 359.0, 375.0, 1e20], 3)
+    names = np.array([f"n{i}" for i in range(int(rng.integers(2, 9)))])
+    conjunctions = []
+    for _ in range(120):
+        named = rng.choice(names, min(len(names), int(rng.integers(1, 8))), replace=False)
+        conjunctions.append([Predicate(str(n), "=", 1, float(rng.choice(weights))) for n in named])
+    tree, expected = BEStarTree(leaf_capacity=8, partition=2), Expressions()
+    if one_by_one:
+        for id, conjunction in enumerate(conjunctions):
+            tree.insert(id, conjunction)
+    else:
+        tree.insert_many(np.arange(120), conjunctions)
+    tree.check()
+    for id, conjunction in enumerate(conjunctions):
+        expected.insert(id, conjunction)
+    for _ in range(8):
+        worth = rng.choice([0.0, 1e-20, 1e-16, 1e-7, 0.3, 1.0, 1e7, 1e20], len(names))
+        event = {str(n): (1, float(w)) for n, w in zip(names, worth, strict=True)}
+        assert tree.top_k(event, k) == expected.top_k(event, k)
+
+
 def test_options_are_those_of_the_documentation():
     """The paper's A is tuned for l-nodes that are tested 64 members at a time."""
     assert BEStarTree()._options == Options(
