@@ -13,7 +13,7 @@ __all__ = ["LANES", "MOST_COUNTED", "fill_knapsacks"]
 
 LANES = 8  # knapsacks
 MOST_COUNTED = 8  # things of which the dearest are kept apart; with more allowed, all go in
-_FEW = 4
+_FEW = 4  # for which keeping the dearest apart is quicker than for the most
 _REALS = vector(REAL, LANES)
 
 

@@ -71,6 +71,23 @@ def _let_wait(t, node, s, at, mask, waiting):
 
 
 @hot
+def may_reach(t, s, at, test):
+    """A mask of the members of a chunk whose columns and sums of weights allow for a score."""
+    return reaching(
+        t.m_beside,
+        t.m_sum,
+        at,
+        s.folds,
+        s.gains,
+        test.gains,
+        test.more,
+        test.rate,
+        test.unit,
+        test.least,
+    )
+
+
+@hot
 def screen_chunk(t, node, s, at, length, test, waiting):
     """Let members that pass the first tests wait for the others; return how many wait."""
     mask = _admitted(t, node, s, at, length)
@@ -78,18 +95,7 @@ def screen_chunk(t, node, s, at, length, test, waiting):
         # Many are left, and few of them admit the event: by blocks before one by one.
         mask = _admitting_first(t, s, at, mask)
     elif mask:
-        mask &= reaching(
-            t.m_beside,
-            t.m_sum,
-            at,
-            s.folds,
-            s.gains,
-            test.gains,
-            test.more,
-            test.rate,
-            test.unit,
-            test.least,
-        )
+        mask &= may_reach(t, s, at, test)
     return _let_wait(t, node, s, at, mask, waiting)
 
 

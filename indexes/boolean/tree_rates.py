@@ -59,11 +59,17 @@ def rank_columns(events, i, worth, by_worth):
     return count
 
 
+@hot
+def _rank_of(lane, columns):
+    """Which of an event's weights, the greatest first, is the rate of a lane; lane 0 has none."""
+    return lane * columns // LANES
+
+
 @bare
 def set_rates(s, columns):
     """Rates to choose from: 0, and weights of the event, evenly by their ranks."""
     for lane in range(LANES):
-        s.rates[lane] = s.worth[s.by_worth[lane * columns // LANES]] if lane else 0.0
+        s.rates[lane] = s.worth[s.by_worth[_rank_of(lane, columns)]] if lane else 0.0
     for i in range(columns):
         column = s.by_worth[i]
         s.ranks[column], s.fixed[i] = i, 0.0
@@ -174,7 +180,7 @@ def score_test(t, node, s, columns, score):
     least = score - _above_path(t, node, s, rate) * unit
     if not _LEAST <= least <= _MOST:
         return no_test()
-    gains = _set_gains(t, node, s, lane, lane * columns // LANES)
+    gains = _set_gains(t, node, s, lane, _rank_of(lane, columns))
     untold = np.int64(t.cards[node, OTHERS]) - (BESIDE - 1)
     more = _most_gained(s, gains, untold) if untold > 1 else 0
     unit *= s.above[0, lane]

@@ -1,36 +1,16 @@
-"""The tree itself: its parameters, what it reads, its bounds, and how it adapts."""
+"""The tree itself: its parameters, what it reads, and how it adapts."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
 from indexes.boolean import BEStarTree, BETree, Predicate, Scan
-from indexes.boolean.evaluation import score_of
-from indexes.boolean.gain_masks import reaching
-from indexes.boolean.kernels import NIL
-from indexes.boolean.matching import spread
-from indexes.boolean.tree_bounds import member_bound, weigh_event
 from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE, NO_CUT, RIGID, cut_once
-from indexes.boolean.tree_layout import (
-    COLUMN,
-    COUNT,
-    DEPTH,
-    LEFT,
-    OVER,
-    PNODE,
-    RIGHT,
-    SEGMENT,
-    USED_C,
-    row_of,
-)
+from indexes.boolean.tree_layout import COUNT, LEFT, OVER, RIGHT, USED_C
 from indexes.boolean.tree_local import Options
-from indexes.boolean.tree_rates import leaf_bound, rank_columns, score_test, set_rates
-from indexes.boolean.tree_stab import new_scratch
 from tests.boolean_oracle import Expressions
 from tests.indexes.boolean import some
 
@@ -126,168 +106,6 @@ def test_no_bound_is_below_what_a_match_scores(conjunctions, deleted, events):
     tree.check()  # sums, floors and tops against the members
     for event in events:
         assert tree.top_k(event, 1) == expected.top_k(event, 1)
-
-
-@njit
-def reaches(t, s, node, at, columns, score):
-    """Whether the test of a member's columns and sum of weights lets it pass."""
-    test = score_test(t, node, s, columns, score)
-    mask = reaching(
-        t.m_beside,
-        t.m_sum,
-        at,
-        s.folds,
-        s.gains,
-        test.gains,
-        test.more,
-        test.rate,
-        test.unit,
-        test.least,
-    )
-    return mask & 1
-
-
-@njit
-def bounds_of(t, r, events, columns, bounds, members, reached, scores):
-    """For each row its score, bounds of it by its l-node and its own weights, and what it reaches.
-
-    That is its score, if the test for it lets the row pass.
-    """
-    s = new_scratch(columns, len(t.c))
-    spread(events, 0, s.values, s.weights)
-    _, ones = weigh_event(events, 0, s.worth, s.folded)
-    count = rank_columns(events, 0, s.worth, s.by_worth)
-    set_rates(s, count)
-    for node in range(t.state[USED_C]):
-        if t.c[node, DEPTH] == NIL or t.c[node, COUNT] == 0:
-            continue
-        bound = leaf_bound(t, node, s, count, ones)
-        depth = np.int64(t.c[node, DEPTH])
-        own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if depth else 0.0
-        for at in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
-            row = row_of(t, at)
-            bounds[row] = bound
-            members[row] = member_bound(t, at, s.worth, s.folded, own)
-            scores[row] = score = score_of(r, row, s.weights, s.parts)
-            reached[row] = score if reaches(t, s, node, at, count, score) else -1.0
-
-
-@settings(max_examples=30)
-@given(
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([10, 65, 100, 129, 300]),
-    st.booleans(),
-    st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30, 1e300]),
-    st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30]),
-)
-def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one, scale, size):
-    """Columns are folded to 64 and to 128, where several of them meet.
-
-    What weighs little and what weighs much differ by more than single precision has.
-    """
-    rng = np.random.default_rng(seed)
-    tree = BEStarTree(leaf_capacity=4, partition=2)
-    conjunctions = []
-    for _ in range(60):
-        some = (
-            rng.choice(columns, rng.integers(1, 13))
-            if rng.random() < 0.5
-            else rng.integers(0, 8, 3)
-        )
-        weights = rng.choice([0.0, 0.1, 1.0, 7.0, rng.random() * 1e3, size], len(some))
-        conjunctions.append(
-            [Predicate(f"n{c}", "=", 1, w) for c, w in zip(some, weights, strict=True)]
-        )
-    conjunctions.append([Predicate(f"n{c}", "<", 2, 0.5) for c in range(columns)])
-    if one_by_one:
-        for id, conjunction in enumerate(conjunctions):
-            tree.insert(id, conjunction)
-        tree.delete_many(np.arange(0, 60, 3))
-    else:
-        tree.insert_many(np.arange(len(conjunctions)), conjunctions)
-    tree.check()
-    # An event with all columns reaches all members, and all of them match.
-    worth = rng.choice([0.0, 0.3, 1.0, 5.0, 0.3 * scale, scale], columns)
-    event = {f"n{c}": (1, float(weight)) for c, weight in enumerate(worth)}
-    encoded, rows = tree.encode([event]), tree._store.live()
-    found = np.full((4, tree._store.capacity), -1.0)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is beyond all numbers is not pruned
-        bounds_of(tree._tree, tree._store.rows, encoded, len(tree._vocabulary), *found)
-    *bounds, scores = found[:, rows]
-    assert (np.array(bounds) >= scores).all()
-
-
-@njit
-def count_reaching(t, events, columns, score):
-    """Of all members, those that pass the test for a score, whether they match or not."""
-    s = new_scratch(columns, len(t.c))
-    weigh_event(events, 0, s.worth, s.folded)
-    count = rank_columns(events, 0, s.worth, s.by_worth)
-    set_rates(s, count)
-    found = 0
-    for node in range(t.state[USED_C]):
-        if t.c[node, DEPTH] != NIL:
-            for at in range(t.c[node, SEGMENT], t.c[node, SEGMENT] + t.c[node, COUNT]):
-                found += reaches(t, s, node, at, count, score)
-    return found
-
-
-@pytest.mark.parametrize(("more", "most"), [(0, 20), (3, 500)])
-def test_members_that_lack_the_columns_for_a_score_are_left_out_unread(more, most):
-    """Each has `a` and two of ten others, and may have more of no worth."""
-    pairs = list(itertools.combinations([f"b{i}" for i in range(10)], 2))
-    rest = [Predicate(f"c{i}", "=", 1, 0.01) for i in range(more)]
-    conjunctions = [
-        [*(Predicate(name, "=", 1) for name in ("a", *pair)), *rest] for pair in pairs * 20
-    ]
-    tree = BEStarTree.build(np.arange(len(conjunctions)), conjunctions)
-    names = ("a", *(f"b{i}" for i in range(10)), *(f"c{i}" for i in range(more)))
-    event = dict.fromkeys(names, (1, 0.01)) | {"b0": (1, 1.0), "b1": (1, 1.0)}
-    best = tree.top_k(event, 1)[0].score
-    found = count_reaching(tree._tree, tree.encode([event]), len(tree._vocabulary), best)
-    assert 20 <= found <= most < len(conjunctions)
-
-
-@pytest.mark.parametrize("weight", [359.0, 375.0, 44.875, 1500.0, 0.1])
-@pytest.mark.parametrize("little", [1e-16, 1e-7, 0.3])
-def test_a_bound_bears_that_all_members_weigh_the_same(weight, little):
-    """Where the sum is all on the path, what is left for other columns is nothing, not less."""
-    light = [[Predicate("c", "=", 1, weight + 25)]] * 200
-    heavy = [[Predicate("a", "=", 1, weight)]] * 200
-    conjunctions = [*light, *heavy, [Predicate("b", "=", 2)]]
-    tree, expected = BEStarTree.build(np.arange(401), conjunctions), Expressions()
-    for id, conjunction in enumerate(conjunctions):
-        expected.insert(id, conjunction)
-    less = little * (1 - 1e-9) * weight / (weight + 25)
-    event = {"a": (1, little), "b": (1, 1.0), "c": (1, less)}
-    tree.check()
-    assert tree.top_k(event, 1) == expected.top_k(event, 1)
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
-def test_answers_are_right_however_far_weights_are_apart(seed, k, one_by_one):
-    """Many of a few weights, so that whole l-nodes have the same; some vanish beside others."""
-    rng = np.random.default_rng(seed)
-    weights = rng.choice([0.0, 1e-14, 0.1, 1.0, 44.875, 359.0, 375.0, 1e20], 3)
-    names = np.array([f"n{i}" for i in range(int(rng.integers(2, 9)))])
-    conjunctions = []
-    for _ in range(120):
-        named = rng.choice(names, min(len(names), int(rng.integers(1, 8))), replace=False)
-        conjunctions.append([Predicate(str(n), "=", 1, float(rng.choice(weights))) for n in named])
-    tree, expected = BEStarTree(leaf_capacity=8, partition=2), Expressions()
-    if one_by_one:
-        for id, conjunction in enumerate(conjunctions):
-            tree.insert(id, conjunction)
-    else:
-        tree.insert_many(np.arange(120), conjunctions)
-    tree.check()
-    for id, conjunction in enumerate(conjunctions):
-        expected.insert(id, conjunction)
-    for _ in range(8):
-        worth = rng.choice([0.0, 1e-20, 1e-16, 1e-7, 0.3, 1.0, 1e7, 1e20], len(names))
-        event = {str(n): (1, float(w)) for n, w in zip(names, worth, strict=True)}
-        assert tree.top_k(event, k) == expected.top_k(event, k)
 
 
 def test_options_are_those_of_the_documentation():
