@@ -7,25 +7,25 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from indexes.boolean.vectors import LONG, REAL, Vectors, constant, vector
+from indexes.boolean.vectors import LONG, SINGLE, Vectors, constant, vector
 
 __all__ = ["LANES", "MOST_COUNTED", "fill_knapsacks"]
 
 LANES = 8  # knapsacks
 MOST_COUNTED = 8  # things of which the dearest are kept apart; with more allowed, all go in
 _FEW = 4  # for which keeping the dearest apart is quicker than for the most
-_REALS = vector(REAL, LANES)
+_SINGLES = vector(SINGLE, LANES)
 
 
 def _fill(v: Vectors, size: Any, room: Any, dearest: int) -> Any:
     """What goes into each: of the counted the dearest, as many as there is room for."""
-    b, nothing = v.builder, constant(_REALS, 0.0)
+    b, nothing = v.builder, constant(_SINGLES, 0.0)
     kept = [cgutils.alloca_once_value(b, nothing) for _ in range(dearest)]
     fixed, all_of_them = (cgutils.alloca_once_value(b, nothing) for _ in range(2))
     with cgutils.for_range(b, size) as loop:
-        price = v.load(_REALS, 2, b.mul(loop.index, LONG(LANES)))
-        value = b.fmul(v.repeated(b.load(v.place(0, loop.index)), _REALS), price)
-        paid = b.fmul(v.repeated(b.load(v.place(1, loop.index)), _REALS), price)
+        price = v.load(_SINGLES, 2, b.mul(loop.index, LONG(LANES)))
+        value = b.fmul(v.repeated(b.load(v.place(0, loop.index)), _SINGLES), price)
+        paid = b.fmul(v.repeated(b.load(v.place(1, loop.index)), _SINGLES), price)
         b.store(b.fadd(b.load(fixed), paid), fixed)
         b.store(b.fadd(b.load(all_of_them), value), all_of_them)
         for one in kept:
@@ -60,16 +60,16 @@ def _fill_knapsacks(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         v = Vectors(context, builder, signature, arguments)
         size, room = v.given(3, types.intp), v.given(4)
-        bounds = cgutils.alloca_once(builder, _REALS)
+        bounds = cgutils.alloca_once(builder, _SINGLES)
         few = builder.icmp_signed("<=", room, LONG(_FEW))
         with builder.if_else(few) as branches:
             for branch, dearest in zip(branches, (_FEW, MOST_COUNTED), strict=True):
                 with branch:
                     more = _fill(v, size, room, dearest)
-                    builder.store(builder.fadd(v.load(_REALS, 5, LONG(0)), more), bounds)
+                    builder.store(builder.fadd(v.load(_SINGLES, 5, LONG(0)), more), bounds)
         result = builder.load(bounds)
         v.store(result, 5, LONG(0))
-        least = v.repeated(v.call(f"llvm.vector.reduce.fmin.v{LANES}f64", REAL, result), _REALS)
+        least = v.repeated(v.call(f"llvm.vector.reduce.fmin.v{LANES}f32", SINGLE, result), _SINGLES)
         return v.lowest(v.mask(builder.fcmp_unordered("<=", result, least)))
 
     return types.int64(counted, fixed, prices, size, room, filled), generate

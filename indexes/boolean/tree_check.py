@@ -7,6 +7,7 @@ from indexes.boolean.codes import Codes
 from indexes.boolean.fingerprints import ANY, fingerprint_of
 from indexes.boolean.kernels import NIL
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, SIZE_MASK, Rows
+from indexes.boolean.tree_groups import factor_of, group_of, mark_of
 from indexes.boolean.tree_layout import (
     CARD_LEVELS,
     COLUMN,
@@ -16,13 +17,14 @@ from indexes.boolean.tree_layout import (
     E_START,
     ENTRIES,
     ENTRY,
-    FLOORS,
     FOLDS,
+    GREATEST,
     GROUPS,
+    LEAST,
     LEFT,
     MORE_COLUMNS,
     MOST_DEPTH,
-    NO_COLUMN,
+    NOBODY,
     OTHERS,
     OVER,
     PARENT,
@@ -37,6 +39,7 @@ from indexes.boolean.tree_layout import (
     SEGMENT,
     SHARES,
     SIZE,
+    SPREAD,
     START,
     THIRD,
     Tree,
@@ -45,7 +48,10 @@ from indexes.boolean.tree_layout import (
 from indexes.boolean.tree_local import Options, localise
 from indexes.boolean.tree_run_check import check_runs
 
-_word_of = getattr(word_of, "py_func", word_of)  # kernels of kernels have no way in from Python
+# Kernels of kernels have no way in from Python.
+_word_of, _factor_of, _group_of, _mark_of = (
+    getattr(kernel, "py_func", kernel) for kernel in (word_of, factor_of, group_of, mark_of)
+)
 
 
 class TreeChecker:
@@ -83,7 +89,7 @@ class TreeChecker:
         box = _nothing(len(path))
         levels = path[:CARD_LEVELS]
         assert (t.paths[node] == np.pad(np.array(levels) + 1, (0, CARD_LEVELS - len(levels)))).all()
-        on_levels, others, greatest = [], [np.zeros(0)], np.zeros(GROUPS)
+        on_levels, of_groups, others = [], [], []
         best, oldest = -1.0, np.iinfo(np.int64).max
         for at in range(c[SEGMENT], c[SEGMENT] + c[COUNT]):
             row = int(t.m_record[at, ROW])
@@ -98,22 +104,32 @@ class TreeChecker:
             assert t.m_sum[at] >= weights.sum() * (1 - 1e-12)
             best, oldest = max(best, float(t.m_sum[at])), min(oldest, int(r.ids[row]))
             on_levels.append([weights[columns == column].sum() for column in levels])
-            others.append(weights[~np.isin(columns, levels)])
-            groups = np.bincount(columns % GROUPS, weights, minlength=GROUPS)
-            greatest = np.maximum(greatest, groups)
+            beside = ~np.isin(columns, levels)
+            groups = self.groups(node, columns[beside])
+            of_groups.append(np.full(GROUPS, np.nan))
+            of_groups[-1][groups] = np.bincount(groups, weights[beside], GROUPS)[groups]
+            others.append(len(groups))
             self.shares(at, row, path)
             self.tests(at, row)
-            self.beside(at, row, path)
+            self.marks(at, groups)
         assert t.best[node] == best
         assert t.oldest[node] <= oldest
         if on_levels and best < np.inf:  # where it is infinite, weights are not asked for
-            unit = float(t.heaviest[node]) / 255 * (1 + 1e-9)
-            floors = t.cards[node, FLOORS : FLOORS + len(levels)]
-            assert (floors * unit <= np.array(on_levels).min(axis=0) + 1e-6 * unit).all()
-            assert (floors < 255).all()  # or rounding leaves nothing of a sum for other columns
-            assert (t.caps[node] * unit >= greatest).all()
-            assert t.cards[node, OTHERS] >= min(255, max(len(w) for w in others))
+            self.bounds(node, np.array(on_levels), np.array(of_groups))
+            assert t.cards[node, OTHERS] >= min(255, max(others))
         return box
+
+    def bounds(self, node: int, on_levels: np.ndarray, of_groups: np.ndarray) -> None:
+        """Of members' weights, rows of which are given, on the path and in groups (NaN: none)."""
+        t, unit = self.t, float(self.t.heaviest[node]) / 255
+        least, greatest = t.cards[node, LEAST:GREATEST], t.cards[node, GREATEST:OTHERS]
+        levels = slice(on_levels.shape[1])
+        assert (least[levels] * unit <= on_levels.min(axis=0)).all()
+        assert (greatest[levels] * unit * (1 + 1e-9) >= on_levels.max(axis=0)).all()
+        assert (least[levels] < NOBODY).all()  # or rounding leaves nothing of a sum for others
+        had = ~np.isnan(of_groups).all(axis=0)
+        assert (t.floors[node, had] * unit <= np.nanmin(of_groups[:, had], axis=0)).all()
+        assert (t.caps[node, had] * unit * (1 + 1e-9) >= np.nanmax(of_groups[:, had], axis=0)).all()
 
     def shares(self, at: int, row: int, path: list[int]) -> None:
         """A member's bound never falls short, whatever the event's weights are."""
@@ -167,13 +183,14 @@ class TreeChecker:
             test = word >> 16, (word >> 8) & 255, word & 255
             assert test in own or test == (0, 1, 255)
 
-    def beside(self, at: int, row: int, path: list[int]) -> None:
-        """Every column beside the path is named, or else that there are more."""
-        folds = {int(self.t.m_beside[at]) >> shift & 255 for shift in (0, 8, 16, 24)}
-        columns, _ = self.weights(row)
-        assert MORE_COLUMNS in folds or folds - {NO_COLUMN} == {
-            column % FOLDS for column in columns.tolist() if column not in path
-        }
+    def groups(self, node: int, columns: np.ndarray) -> np.ndarray:
+        factor = _factor_of(self.t.cards[node, SPREAD])
+        return np.array([_group_of(factor, column) for column in columns], np.int64)
+
+    def marks(self, at: int, groups: np.ndarray) -> None:
+        """A member bears the marks of all columns beside those on the card, and no others."""
+        marks = {_mark_of(group) for group in groups.tolist()}
+        assert self.t.m_beside[at] == sum(marks)
 
     def p_node(self, pnode: int, path: list[int]) -> tuple[np.ndarray, float, int]:
         """Check a p-node and its buckets; return their total box, greatest weight and members."""

@@ -24,7 +24,7 @@ from indexes.boolean.masks import CHUNK
 
 MOST_DEPTH = 8  # levels of partitioning
 CARD_LEVELS = 4  # of them an l-node knows the least weights
-GROUPS = 64  # of columns, for which an l-node knows greatest weights
+GROUPS = 64  # of other columns, for which it knows bounds of weights
 
 # Fields of a c-node.
 SEGMENT, ROOM, COUNT, LIMIT = 0, 1, 2, 3  # the l-node's run, and the capacity before it is split
@@ -32,10 +32,12 @@ PDIR, PDIR_ROOM, PDIR_COUNT = 4, 5, 6
 PNODE, LEFT, RIGHT, OVER, ENTRY, DEPTH = 7, 8, 9, 10, 11, 12
 E_START, E_ROOM, E_COUNT = 13, 14, 15  # the entries of all its p-nodes, but for the root
 C_FIELDS = 16
-# Fields of a card: the least weight on each column of the path in parts (1/255) of `heaviest`,
-# and the most predicates on other columns that a member has, up to 255.
-FLOORS, OTHERS = 0, CARD_LEVELS
-CARD_FIELDS = CARD_LEVELS + 1
+# Fields of a card: the least and the greatest weight of a member on each column of the path, in
+# parts (1/255) of `heaviest`; the most predicates on other columns that a member has, up to 255;
+# and the way in which these columns are spread over groups.
+LEAST, GREATEST, OTHERS, SPREAD = 0, CARD_LEVELS, 2 * CARD_LEVELS, 2 * CARD_LEVELS + 1
+CARD_FIELDS = 2 * CARD_LEVELS + 2
+NOBODY = 255  # in place of a least weight, where no member has one
 # Fields of a p-node.
 COLUMN, PARENT, START, START_ROOM, ENTRIES, ROOT, SIZE = 0, 1, 2, 3, 4, 5, 6
 P_FIELDS = 8
@@ -49,9 +51,8 @@ NOTHING = (1 << 8) | 255  # a word that every event passes
 # Fields of a member's record: two words; how the sum of weights is shared by the own column and
 # the three words' ones, a byte each, in parts (1/255); and the row.
 SECOND, THIRD, SHARES, ROW = range(4)
-FOLDS = 2 * GROUPS  # columns are folded to so many, so that a byte holds one,
-NO_COLUMN, MORE_COLUMNS = FOLDS, FOLDS + 1  # or says that there is none, or more than fit
-BESIDE = 4  # columns beside the path that a member's word has room for
+FOLDS = 128  # columns are folded to so many, so that a byte holds one,
+MORE_COLUMNS = FOLDS  # or says that they are more than fit
 TOLD = 4  # columns and shares, of predicates that SHARES leaves out, that a member has
 
 
@@ -62,7 +63,8 @@ class Tree(NamedTuple):
     paths: np.ndarray  # i4[c-nodes, CARD_LEVELS]  column + 1 of the first levels; 0: none
     cards: np.ndarray  # u1[c-nodes, CARD_FIELDS]
     caps: np.ndarray  # u1[c-nodes, GROUPS]  greatest weight of a member in each group, in parts too
-    heaviest: np.ndarray  # f4[c-nodes]  greatest weight of a member in any group
+    floors: np.ndarray  # u1[c-nodes, GROUPS]  least weight, of the members with one of its columns
+    heaviest: np.ndarray  # f4[c-nodes]  greatest weight of a member on the card or in any group
     best: np.ndarray  # f4[c-nodes]  greatest sum of weights in the l-node
     top: np.ndarray  # f4[c-nodes]  ... and in the p-directory
     oldest: np.ndarray  # i8[c-nodes]  least id in the l-node
@@ -82,7 +84,7 @@ class Tree(NamedTuple):
     m_print: np.ndarray  # u1[members]  what an equality on the own column asks for, or ANY
     m_first: np.ndarray  # u4[members]  the word that rejects most
     m_sum: np.ndarray  # f4[members]  sum of weights, never too small
-    m_beside: np.ndarray  # u4[members]  four columns beside the path, a byte each: see `FOLDS`
+    m_beside: np.ndarray  # u4[members]  marks of the columns beside the path: see `tree_groups`
     m_record: np.ndarray  # u4[members, 4]  SECOND, THIRD, SHARES, ROW
     m_told: np.ndarray  # u2[members, TOLD]  folded column << 8 | share; the last one: of all others
     where: np.ndarray  # i4[rows]  the c-node of each row
@@ -98,6 +100,7 @@ C_ARRAYS = (
     "paths",
     "cards",
     "caps",
+    "floors",
     "heaviest",
     "best",
     "top",
@@ -121,6 +124,7 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         paths=np.zeros((c, CARD_LEVELS), np.int32),
         cards=np.zeros((c, CARD_FIELDS), np.uint8),
         caps=np.zeros((c, GROUPS), np.uint8),
+        floors=np.zeros((c, GROUPS), np.uint8),
         heaviest=np.zeros(c, np.float32),
         best=np.zeros(c, np.float32),
         top=np.zeros(c, np.float32),

@@ -57,55 +57,51 @@ def _admitting_first(t, s, at, mask):
 
 @hot
 def _let_wait(t, node, s, at, mask, waiting):
-    """Let the members in a mask whose first word the event passes wait; return how many wait."""
-    before = waiting
+    """Let the members in a mask wait for tests of their own; return how many wait."""
     while mask:
-        s.kept[waiting] = at + lowest(mask)
-        waiting += admits(t.m_first[s.kept[waiting]], s.seen)
+        s.kept[waiting], s.homes[waiting] = at + lowest(mask), node
+        prefetch(t.m_first, s.kept[waiting])
+        waiting += 1
         mask &= mask - 1
-    for i in range(before, waiting):
-        s.homes[i] = node
-        prefetch(t.m_record, 4 * s.kept[i])
-        prefetch(t.m_told, TOLD * s.kept[i])
     return waiting
 
 
 @hot
-def may_reach(t, s, at, test):
-    """A mask of the members of a chunk whose columns and sums of weights allow for a score."""
+def may_reach(t, s, at, length, test):
+    """A mask of the members of a chunk whose marks and sums of weights allow for a score."""
     return reaching(
-        t.m_beside,
-        t.m_sum,
-        at,
-        s.folds,
-        s.gains,
-        test.gains,
-        test.more,
-        test.rate,
-        test.unit,
-        test.least,
+        t.m_beside, t.m_sum, at, length, s.marks, s.gains, test.gains, test.rate, test.least
     )
 
 
 @hot
 def screen_chunk(t, node, s, at, length, test, waiting):
     """Let members that pass the first tests wait for the others; return how many wait."""
-    mask = _admitted(t, node, s, at, length)
     if not test.least > -np.inf:
-        # Many are left, and few of them admit the event: by blocks before one by one.
-        mask = _admitting_first(t, s, at, mask)
-    elif mask:
-        mask &= may_reach(t, s, at, test)
+        mask = _admitting_first(t, s, at, _admitted(t, node, s, at, length))
+    elif t.printed[node]:
+        mask = _admitted(t, node, s, at, length)
+        mask &= may_reach(t, s, at, length, test) if mask else 0
+    else:
+        mask = may_reach(t, s, at, length, test)
+        mask &= _admitted(t, node, s, at, length) if mask else 0
     return _let_wait(t, node, s, at, mask, waiting)
 
 
 @hot
 def passing(t, s, waiting):
     """Of the members that wait, keep those that pass all their tests; return how many."""
-    left = 0
+    some, left = 0, 0
     for i in range(waiting):
-        at, home = s.kept[i], s.homes[i]
-        s.kept[left], s.homes[left] = at, home
+        at = s.kept[i]
+        s.kept[some], s.homes[some] = at, s.homes[i]
+        some += admits(t.m_first[at], s.seen)
+    for i in range(some):
+        prefetch(t.m_record, 4 * s.kept[i])
+        prefetch(t.m_told, TOLD * s.kept[i])
+    for i in range(some):
+        at = s.kept[i]
+        s.kept[left], s.homes[left] = at, s.homes[i]
         left += admits(t.m_record[at, SECOND], s.seen) & admits(t.m_record[at, THIRD], s.seen)
     return left
 

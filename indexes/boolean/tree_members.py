@@ -5,6 +5,7 @@ from numba import njit
 
 from indexes.boolean.kernels import NIL, bare, hot, inner
 from indexes.boolean.row_words import place_of
+from indexes.boolean.tree_groups import choose_spread
 from indexes.boolean.tree_layout import (
     COUNT,
     DEPTH,
@@ -81,6 +82,7 @@ def fill(t, r, local, node, order, lows, highs, prints, path, depth, capacity, b
     if n == 0:
         return
     t.c[node, ROOM] = room_of(class_of(n))
+    choose_spread(t, local, node, order)
     start = take_run(t, MEMBERS, n)
     t.c[node, SEGMENT] = start
     parts = np.empty(ROOM_FOR_PARTS)

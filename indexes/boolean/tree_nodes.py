@@ -17,14 +17,16 @@ from indexes.boolean.tree_layout import (
     ENTRIES,
     ENTRY,
     ENTRY_RUNS,
-    FLOORS,
     FREE_C,
     FREE_P,
+    GREATEST,
     GROUPS,
+    LEAST,
     LEFT,
     LONGEST,
     MEMBERS,
     MOST_DEPTH,
+    NOBODY,
     OTHERS,
     OVER,
     P_FIELDS,
@@ -37,6 +39,7 @@ from indexes.boolean.tree_layout import (
     ROOM,
     ROOT,
     SEGMENT,
+    SPREAD,
     START,
     START_ROOM,
     USED_C,
@@ -64,10 +67,10 @@ def make_root(t):
 @bare
 def forget_weights(t, node):
     for level in range(CARD_LEVELS):
-        t.cards[node, FLOORS + level] = 255
+        t.cards[node, LEAST + level], t.cards[node, GREATEST + level] = NOBODY, 0
     t.cards[node, OTHERS], t.heaviest[node] = 0, -1.0
     for group in range(GROUPS):
-        t.caps[node, group] = 0
+        t.caps[node, group], t.floors[node, group] = 0, NOBODY
 
 
 @bare
@@ -101,6 +104,7 @@ def new_c(t, pnode, depth):
     t.oldest[node], t.lost[node] = np.iinfo(np.int64).max, 0
     t.printed[node] = False
     forget_weights(t, node)
+    t.cards[node, SPREAD] = 0
     _set_path(t, node, pnode, depth)
     return node
 

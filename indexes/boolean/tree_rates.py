@@ -5,42 +5,39 @@ any rate,
 
     sum of w * e  =  rate * sum of w  +  sum of w * (e - rate).
 
-In the second sum a weight is at most the l-node's cap for the column, and on the path at least its
-floor: this bounds what columns add above the rate, and from it the score.  At rate 0 it is the
-caps that count, at the event's greatest weight the sum of weights alone.  Every rate gives a
-bound, and the least of them is a knapsack of that sum, filled with the columns the event values
-most.  The paper's bound (uscore, §VI) is the one at the greatest weight.
+In the second sum a weight is at most the l-node's cap for the column, and at least its floor if a
+member has the column: this bounds what columns add above the rate or take off below it, and from
+it the score.  At rate 0 it is the caps that count, at the event's greatest weight the sum of
+weights alone.  Every rate gives a bound.
+
+Of an l-node it is known which columns all members have, those of its path.  Of the others the
+dearest are assumed, and the least bound of several rates is a knapsack of the sum of weights,
+filled with the columns the event values most.  The paper's bound (uscore, §VI) is the one at the
+greatest weight.  A member bears marks of its columns: for it one rate is enough.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from indexes.boolean.kernels import bare, hot
+from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.knapsacks import LANES, fill_knapsacks
-from indexes.boolean.tree_layout import (
-    BESIDE,
-    CARD_LEVELS,
-    DEPTH,
-    FLOORS,
-    FOLDS,
-    GROUPS,
-    OTHERS,
-)
-from indexes.boolean.tree_weights import rounded_up
+from indexes.boolean.tree_groups import MARKS, group_of, level_of, mark_of, spread_of
+from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, LEAST, NOBODY, OTHERS
 
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
-_SINGLE_SLACK = 1.0 + 1e-6  # ... in single precision
+_SINGLE_ERROR = 1.2e-7  # twice what rounding to single precision takes off, in parts of a number
 _LEAST, _MOST = 1e-30, 1e30  # beyond these single precision does not tell apart what is tested
 
 
 class ScoreTest(NamedTuple):
-    """What a member needs for a score: rate * its sum + unit * gains by column >= least."""
+    """What a member needs for a score: rate * its sum + what its marks add to that >= least.
 
-    gains: int  # columns that add something above the rate: `folds` and `gains` of the scratch
-    more: int  # the most that columns add which a member has no room to tell
+    In parts of the l-node's `heaviest`.
+    """
+
+    gains: int  # marks that add something or take it off: `marks` and `gains` of the scratch
     rate: np.float32
-    unit: np.float32
     least: np.float32
 
 
@@ -59,22 +56,21 @@ def rank_columns(events, i, worth, by_worth):
     return count
 
 
-@hot
-def _rank_of(lane, columns):
-    """Which of an event's weights, the greatest first, is the rate of a lane; lane 0 has none."""
-    return lane * columns // LANES
-
-
 @bare
 def set_rates(s, columns):
-    """Rates to choose from: 0, and weights of the event, evenly by their ranks."""
+    """Rates to choose from: 0, and weights of the event, evenly by their ranks.
+
+    All in parts of the greatest weight, so that single precision tells them apart.
+    """
+    most = s.worth[s.by_worth[0]]
+    most = most if most > 0.0 else 1.0
     for lane in range(LANES):
-        s.rates[lane] = s.worth[s.by_worth[_rank_of(lane, columns)]] if lane else 0.0
+        s.rates[lane] = s.worth[s.by_worth[lane * columns // LANES]] / most if lane else 0.0
     for i in range(columns):
         column = s.by_worth[i]
         s.ranks[column], s.fixed[i] = i, 0.0
         for lane in range(LANES):
-            s.above[i, lane] = max(s.worth[column] - s.rates[lane], 0.0)
+            s.above[i, lane] = max(s.worth[column] / most - s.rates[lane], 0.0)
 
 
 @hot
@@ -83,18 +79,19 @@ def leaf_bound(t, node, s, columns, ones):
     best = np.float64(t.best[node])
     if ones or not best < np.inf:
         return best
-    unit = np.float64(t.heaviest[node]) / 255.0
+    unit, factor = np.float64(t.heaviest[node]) / 255.0, spread_of(t, node)
+    most, floors, least = s.worth[s.by_worth[0]], 0.0, 0.0
     for i in range(columns):
-        s.counted[i] = np.float64(t.caps[node, (s.by_worth[i] - 1) & (GROUPS - 1)])
-    floors, least = 0.0, 0.0
+        s.counted[i] = t.caps[node, group_of(factor, s.by_worth[i] - 1)]
     for level in range(CARD_LEVELS):
         column = t.paths[node, level]
         if column == 0:
             break
-        floor, rank = np.float64(t.cards[node, FLOORS + level]), s.ranks[column]
+        floor, rank = np.float64(t.cards[node, LEAST + level]), s.ranks[column]
         floors += floor
         least += floor * s.worth[column]
-        s.fixed[rank], s.counted[rank] = max(s.counted[rank] - floor, 0.0), 0.0
+        s.fixed[rank], s.counted[rank] = t.cards[node, GREATEST + level] - floor, 0.0
+    least = least / most if most > 0.0 else 0.0
     rest = max(best / unit - floors, 0.0) if unit > 0.0 else 0.0
     for lane in range(LANES):
         s.filled[lane] = least + rest * s.rates[lane]
@@ -102,13 +99,13 @@ def leaf_bound(t, node, s, columns, ones):
     lane = fill_knapsacks(s.counted, s.fixed, s.above, columns, others, s.filled)
     for level in range(CARD_LEVELS):
         s.fixed[s.ranks[t.paths[node, level]]] = 0.0  # without a column that of the first
-    return min(s.filled[lane] * unit, best * s.worth[s.by_worth[0]]) * SLACK
+    bound = s.filled[lane] * (1.0 + _SINGLE_ERROR * (columns + 8)) + _LEAST
+    return min(bound * unit, best * SLACK) * most
 
 
 @hot
 def no_test():
-    zero = np.float32(0.0)
-    return ScoreTest(0, 0, zero, zero, np.float32(-np.inf))
+    return ScoreTest(0, np.float32(0.0), np.float32(-np.inf))
 
 
 @hot
@@ -119,75 +116,55 @@ def _above_path(t, node, s, rate):
         column = t.paths[node, level]
         if column == 0:
             break
-        floor = np.float64(t.cards[node, FLOORS + level])
-        cap = np.float64(t.caps[node, (column - 1) & (GROUPS - 1)])
         over = s.worth[column] - rate
-        most += max(cap, floor) * over if over > 0.0 else floor * over
+        most += over * t.cards[node, (GREATEST if over > 0.0 else LEAST) + level]
     return most
 
 
 @hot
-def _set_gains(t, node, s, lane, dearer):
-    """What members gain by each of the event's dearest columns, in 255ths of the most; how many."""
-    span, count = s.above[0, lane], 0
-    for i in range(dearer - 1, -1, -1):  # of columns with the same fold the dearest comes last
+def _set_gains(t, node, s, columns, rate):
+    """What members gain or lose by each mark that tells of the event's columns, in parts.
+
+    Of columns in one group the dearest counts, as the group's bounds are of all their weights.
+    Whoever bears the mark of two groups has either or both: of gains all count, of losses the less.
+    Returns how many marks there are, and the sum of what they add and take off.
+    """
+    factor, met, marked = spread_of(t, node), np.int64(0), np.int64(0)
+    count, size = 0, 0.0
+    for i in range(columns):
         column = s.by_worth[i] - 1
-        cap, over = np.float64(t.caps[node, column & (GROUPS - 1)]), s.above[i, lane]
-        if cap > 0.0 and over > 0.0:
-            s.folds[count] = column & (FOLDS - 1)
-            s.gains[count] = min(255, int(cap * (over / span)) + 1)
+        group = group_of(factor, column)
+        cap, floor = t.caps[node, group], t.floors[node, group]
+        if floor == NOBODY or met >> group & 1 or level_of(t, node, column) != NIL:
+            continue
+        met |= 1 << group
+        over, mark = s.worth[column + 1] - rate, mark_of(group)
+        gain = over * (cap if over > 0.0 else floor)
+        size += abs(gain)
+        if not marked & mark:
+            marked |= mark
+            s.places[group // 2] = count
+            s.marks[count], s.gains[count] = mark, gain
             count += 1
-    return count
-
-
-@hot
-def _keep_greatest(greatest, kept, most, value):
-    """Put a value among the greatest, in order, of which there are at most so many."""
-    if kept < most:
-        kept += 1
-    elif value <= greatest[most - 1]:
-        return kept
-    at = kept - 1
-    while at > 0 and greatest[at - 1] < value:
-        greatest[at] = greatest[at - 1]
-        at -= 1
-    greatest[at] = value
-    return kept
-
-
-@hot
-def _most_gained(s, count, columns):
-    """The sum of the greatest gains, of so many columns; of all, if these are many."""
-    total, kept = np.int64(0), 0
-    if columns > len(s.greatest):
-        for i in range(count):
-            total += np.int64(s.gains[i])
-        return total
-    for i in range(count):
-        kept = _keep_greatest(s.greatest, kept, columns, np.int64(s.gains[i]))
-    for i in range(kept):
-        total += s.greatest[i]
-    return total
+        else:
+            place = s.places[group // 2]
+            before = s.gains[place]
+            s.gains[place] = before + max(gain, 0.0) if before > 0.0 else max(before, gain)
+    return count, size
 
 
 @hot
 def score_test(t, node, s, columns, score):
     """What a member of the l-node needs for a score, at a rate amid the event's weights."""
-    if t.c[node, DEPTH] > CARD_LEVELS or not t.best[node] < np.inf:
+    unit = np.float64(t.heaviest[node]) / 255.0
+    if not (t.best[node] < np.inf and unit > 0.0):
         return no_test()
-    lane = LANES // 2
-    rate, unit = s.rates[lane], np.float64(t.heaviest[node]) * (SLACK / 255.0)
-    least = score - _above_path(t, node, s, rate) * unit
-    if not _LEAST <= least <= _MOST:
+    rate = s.worth[s.by_worth[columns // 3]]
+    on_path, wanted, by_sum = _above_path(t, node, s, rate), score / unit, rate / unit
+    gains, size = _set_gains(t, node, s, columns, rate)
+    # In single precision sums are off by parts of all that was added to them or taken off.
+    size += wanted + abs(on_path) + by_sum * np.float64(t.best[node])
+    least = wanted - on_path - _SINGLE_ERROR * (MARKS + 8) * size
+    if not _LEAST <= least <= _MOST or 0.0 < by_sum < _LEAST:
         return no_test()
-    gains = _set_gains(t, node, s, lane, _rank_of(lane, columns))
-    untold = np.int64(t.cards[node, OTHERS]) - (BESIDE - 1)
-    more = _most_gained(s, gains, untold) if untold > 1 else 0
-    unit *= s.above[0, lane]
-    return ScoreTest(
-        gains,
-        more,
-        rounded_up(rate * _SINGLE_SLACK),
-        rounded_up(unit * _SINGLE_SLACK),
-        np.float32(least),
-    )
+    return ScoreTest(gains, np.float32(by_sum), np.float32(least))

@@ -5,7 +5,7 @@ import numpy as np
 from indexes.boolean.kernels import hot
 from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_bounds import may_beat, order_leaves
-from indexes.boolean.tree_layout import COUNT, SEGMENT
+from indexes.boolean.tree_layout import COUNT, GROUPS, SEGMENT
 from indexes.boolean.tree_leaves import (
     PRUNED,
     READ,
@@ -31,9 +31,12 @@ def _prefetch_leaf(t, node, tested):
         for at in range(first, first + count, CHUNK):
             prefetch(t.m_print, at)
     else:
-        count = min(count, CHUNK)
-        prefetch(t.m_low, first)
-        prefetch(t.m_high, first)
+        count = min(count, 2 * CHUNK)
+        for at in range(first, first + count, CHUNK):
+            prefetch(t.m_low, at)
+            prefetch(t.m_high, at)
+    if tested:
+        prefetch(t.floors, GROUPS * node)
     for at in range(first, first + count, 16):
         if tested:
             prefetch(t.m_beside, at)
@@ -59,13 +62,14 @@ def _hopeless(t, node, bound, ids, scores):
 @hot
 def _screen(t, node, s, at, length, most, full, test, score, waiting):
     """Let members of a chunk wait, unless no sum of weights reaches the score."""
+    if test.least > -np.inf:
+        return screen_chunk(t, node, s, at, length, test, waiting)
     if full and t.c[node, COUNT] > CHUNK and not may_beat(t.m_sum, at, length, most, score):
         return waiting
     before = waiting
     waiting = screen_chunk(t, node, s, at, length, test, waiting)
-    if not test.least > -np.inf:
-        # What fails a test of codes is what the paper calls a false candidate.
-        t.lost[node] += length - (waiting - before)
+    # What fails a test of codes is what the paper calls a false candidate.
+    t.lost[node] += length - (waiting - before)
     return waiting
 
 

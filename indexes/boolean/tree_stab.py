@@ -9,6 +9,7 @@ from indexes.boolean.codes import code_of
 from indexes.boolean.kernels import hot, inner
 from indexes.boolean.knapsacks import LANES
 from indexes.boolean.masks import CHUNK, admitting, lowest
+from indexes.boolean.tree_groups import MARKS
 from indexes.boolean.tree_layout import (
     C_FIELDS,
     COLUMN,
@@ -23,7 +24,6 @@ from indexes.prefetching import prefetch
 
 _RANKS = 65
 _AHEAD = 4  # c-nodes whose entries are asked for before they are stabbed
-_FEW = 8  # columns of a member whose gains are counted one by one
 
 
 class Scratch(NamedTuple):
@@ -46,13 +46,13 @@ class Scratch(NamedTuple):
     ranked: np.ndarray  # i8[_RANKS]
     ranks: np.ndarray  # i8[columns + 1]  places of columns in `by_worth`, by column + 1
     rates: np.ndarray  # f8[LANES]  see `tree_rates`
-    above: np.ndarray  # f8[columns, LANES]  weights above the rates, in the order of `by_worth`
-    counted: np.ndarray  # f8[columns]  what an l-node's members have on columns beside its path
-    fixed: np.ndarray  # f8[columns]  ... and on its path, above the floor
-    filled: np.ndarray  # f8[LANES]  bounds of an l-node, by rates
-    folds: np.ndarray  # u1[columns]  columns, folded, by which members gain above the rate
-    gains: np.ndarray  # u1[columns]  how much, in parts
-    greatest: np.ndarray  # i8[_FEW]
+    above: np.ndarray  # f4[columns, LANES]  weights above the rates, in the order of `by_worth`
+    counted: np.ndarray  # f4[columns]  what an l-node's members have on columns beside its path
+    fixed: np.ndarray  # f4[columns]  ... and on its path, above the floor
+    filled: np.ndarray  # f4[LANES]  bounds of an l-node, by rates
+    marks: np.ndarray  # u4[MARKS]  of columns by which members gain or lose something
+    gains: np.ndarray  # f4[MARKS]  how much
+    places: np.ndarray  # u1[MARKS]  where in them each mark is
     partitions: np.ndarray  # i4[columns]
     tops: np.ndarray  # f8[columns]
 
@@ -79,13 +79,13 @@ def new_scratch(columns, nodes):
         np.empty(_RANKS, np.int64),
         np.zeros(columns + 1, np.int64),
         np.empty(LANES),
-        np.empty((columns, LANES)),
-        np.empty(columns),
-        np.empty(columns),
-        np.empty(LANES),
-        np.empty(columns, np.uint8),
-        np.empty(columns, np.uint8),
-        np.empty(_FEW, np.int64),
+        np.empty((columns, LANES), np.float32),
+        np.empty(columns, np.float32),
+        np.empty(columns, np.float32),
+        np.empty(LANES, np.float32),
+        np.empty(MARKS, np.uint32),
+        np.empty(MARKS, np.float32),
+        np.empty(MARKS, np.uint8),
         np.empty(columns, np.int32),
         np.empty(columns),
     )

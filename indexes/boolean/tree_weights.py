@@ -3,9 +3,10 @@
 import numpy as np
 
 from indexes.boolean.batches import MOST_PREDICATES
-from indexes.boolean.kernels import hot
+from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.row_words import COLUMN_MASK, PLACE_MASK, PLACE_SHIFT, place_of
-from indexes.boolean.tree_layout import CARD_LEVELS, FLOORS, GROUPS, OTHERS
+from indexes.boolean.tree_groups import group_of, level_of, spread_of
+from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, GROUPS, LEAST, NOBODY, OTHERS
 
 ROOM_FOR_PARTS = MOST_PREDICATES + GROUPS + CARD_LEVELS
 
@@ -25,36 +26,65 @@ def rounded_up(number):
 
 
 @hot
-def _rescale(t, node, heaviest):
-    """Express the bounds of weights, never too low or too high, in parts of a greater one."""
-    ratio = max(np.float64(t.heaviest[node]), 0.0) / np.float64(heaviest) if heaviest > 0 else 0.0
-    for group in range(GROUPS):
-        if t.caps[node, group] > 0:
-            t.caps[node, group] = min(255, int(t.caps[node, group] * ratio) + 1)
-    if t.heaviest[node] >= 0:
-        for level in range(CARD_LEVELS):
-            floor = t.cards[node, FLOORS + level]
-            t.cards[node, FLOORS + level] = max(0, int(floor * ratio - 1e-6))
-    t.heaviest[node] = heaviest
+def _at_most(weight, scale):
+    """A weight in parts, never too few."""
+    return min(255, int(weight * scale) + 1) if weight > 0.0 else 0
 
 
 @hot
-def _spread_weights(t, r, node, row, parts, groups, on_levels):
+def _at_least(weight, scale):
+    """A weight in parts, never too many: short by more than rounding, and never `NOBODY`."""
+    return max(0, int(weight * scale - 1e-6))
+
+
+@hot
+def _rescale(t, node, heaviest):
+    """Express the bounds of weights, never too low or too high, in parts of a greater one."""
+    known = t.heaviest[node] >= 0
+    ratio = max(np.float64(t.heaviest[node]), 0.0) / np.float64(heaviest) if heaviest > 0 else 0.0
+    t.heaviest[node] = heaviest
+    for group in range(GROUPS):
+        t.caps[node, group] = _at_most(t.caps[node, group], ratio)
+        if t.floors[node, group] != NOBODY:
+            t.floors[node, group] = _at_least(t.floors[node, group], ratio)
+    for level in range(CARD_LEVELS):
+        greatest, least = t.cards[node, GREATEST + level], t.cards[node, LEAST + level]
+        t.cards[node, GREATEST + level] = _at_most(greatest, ratio)
+        if known:
+            t.cards[node, LEAST + level] = _at_least(least, ratio)
+
+
+@hot
+def _spread_weights(t, r, node, row, factor, parts, groups, on_levels):
     """A row's weights by their places, groups and levels of the path; return how many others."""
     size, first, w, _ = place_of(r, row)
     on_levels[:] = 0.0
     for i in range(size):
-        groups[r.meta[first + i] & (GROUPS - 1)] = 0.0
-    others = size
+        groups[group_of(factor, r.meta[first + i] & COLUMN_MASK)] = 0.0
+    others = 0
     for i in range(size):
         meta, weight = r.meta[first + i], r.reals[w + i]
         parts[(meta >> PLACE_SHIFT) & PLACE_MASK] = weight
-        groups[meta & (GROUPS - 1)] += weight
-        for level in range(CARD_LEVELS):
-            if t.paths[node, level] == np.int64(meta & COLUMN_MASK) + 1:
-                on_levels[level] += weight
-                others -= 1
+        level = level_of(t, node, meta & COLUMN_MASK)
+        if level == NIL:
+            groups[group_of(factor, meta & COLUMN_MASK)] += weight
+            others += 1
+        else:
+            on_levels[level] += weight
     return others
+
+
+@hot
+def _bound_groups(t, r, node, row, factor, groups, scale):
+    """Widen what the l-node knows of the groups in which a row has columns."""
+    size, first, _, _ = place_of(r, row)
+    for i in range(size):
+        column = r.meta[first + i] & COLUMN_MASK
+        if level_of(t, node, column) == NIL:
+            group = group_of(factor, column)
+            cap, floor = _at_most(groups[group], scale), _at_least(groups[group], scale)
+            t.caps[node, group] = max(t.caps[node, group], cap)
+            t.floors[node, group] = min(t.floors[node, group], floor)
 
 
 @hot
@@ -62,25 +92,25 @@ def weigh_member(t, r, node, at, row, parts):
     """A member's sum of weights, and what it adds to the l-node's bounds."""
     groups = parts[MOST_PREDICATES : MOST_PREDICATES + GROUPS]
     on_levels = parts[MOST_PREDICATES + GROUPS : MOST_PREDICATES + GROUPS + CARD_LEVELS]
-    others = _spread_weights(t, r, node, row, parts, groups, on_levels)
+    factor = spread_of(t, node)
+    others = _spread_weights(t, r, node, row, factor, parts, groups, on_levels)
     size, first, _, _ = place_of(r, row)
     total, heaviest = 0.0, 0.0
     for i in range(size):
         total += parts[i]
-        heaviest = max(heaviest, groups[r.meta[first + i] & (GROUPS - 1)])
+        heaviest = max(heaviest, groups[group_of(factor, r.meta[first + i] & COLUMN_MASK)])
+    for level in range(CARD_LEVELS):
+        heaviest = max(heaviest, on_levels[level])
     t.m_sum[at] = rounded_up(total)
     t.best[node] = max(t.best[node], t.m_sum[at])
     if heaviest > t.heaviest[node]:
         _rescale(t, node, rounded_up(heaviest))
     # In double precision without the compiler as well: floors must not be rounded up.
     scale = 255.0 / np.float64(t.heaviest[node]) if t.heaviest[node] > 0 else 0.0
-    for i in range(size):
-        group = r.meta[first + i] & (GROUPS - 1)
-        if groups[group] * scale > t.caps[node, group]:
-            t.caps[node, group] = min(255, int(groups[group] * scale) + 1)
+    _bound_groups(t, r, node, row, factor, groups, scale)
     for level in range(CARD_LEVELS):
-        # Short of the weight by more than rounding: what is left of a sum is never less than it is.
-        floor = max(0, int(on_levels[level] * scale - 1e-6))
-        t.cards[node, FLOORS + level] = min(t.cards[node, FLOORS + level], floor)
+        least, greatest = _at_least(on_levels[level], scale), _at_most(on_levels[level], scale)
+        t.cards[node, LEAST + level] = min(t.cards[node, LEAST + level], least)
+        t.cards[node, GREATEST + level] = max(t.cards[node, GREATEST + level], greatest)
     t.cards[node, OTHERS] = max(t.cards[node, OTHERS], min(others, 255))
     t.oldest[node] = min(t.oldest[node], r.ids[row])

@@ -5,11 +5,10 @@ import numpy as np
 from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.row_words import place_of
+from indexes.boolean.tree_groups import group_of, level_of, mark_of, spread_of
 from indexes.boolean.tree_layout import (
-    BESIDE,
     FOLDS,
     MORE_COLUMNS,
-    NO_COLUMN,
     NOTHING,
     ROW,
     SECOND,
@@ -37,13 +36,13 @@ def _parts_of(weight, total):
 
 
 @hot
-def _folded(local, first, second, third, fourth, more):
-    """The columns of up to four predicates, a byte each."""
-    folded = 0
-    for place, i in enumerate((first, second, third, fourth)):
-        fold = int(local.columns[i]) % FOLDS if i != NIL else NO_COLUMN
-        folded |= (MORE_COLUMNS if more and place == BESIDE - 1 else fold) << (8 * place)
-    return np.uint32(folded)
+def _mark_others(t, node, at, local, member):
+    """Let a member bear the marks of the columns of which the l-node's card says nothing."""
+    marks, factor = np.int64(0), spread_of(t, node)
+    for i in range(local.starts[member], local.starts[member + 1]):
+        if level_of(t, node, local.columns[i]) == NIL:
+            marks |= mark_of(group_of(factor, local.columns[i]))
+    t.m_beside[at] = np.uint32(marks)
 
 
 @bare
@@ -73,24 +72,18 @@ def _tell_others(t, r, at, local, member, own, first, second, third):
 @bare
 def _write_tests(t, r, at, local, member, path, depth):
     """The tests that reject most, of predicates that the way to the l-node does not test."""
-    first, second, third, fourth = NIL, NIL, NIL, NIL
-    row = local.rows[member]
-    others, _, w, _ = place_of(r, row)
-    start, own = local.starts[member], 0.0
+    first, second, third = NIL, NIL, NIL
+    start, w, own = local.starts[member], place_of(r, local.rows[member])[2], 0.0
     for i in range(start, local.starts[member + 1]):
         if on_path(path, depth, local.columns[i]):
-            others -= 1
             if local.columns[i] == path[depth - 1]:
                 own += r.reals[w + i - start]
         elif first == NIL or local.loads[i] < local.loads[first]:
-            first, second, third, fourth = i, first, second, third
+            first, second, third = i, first, second
         elif second == NIL or local.loads[i] < local.loads[second]:
-            second, third, fourth = i, second, third
+            second, third = i, second
         elif third == NIL or local.loads[i] < local.loads[third]:
-            third, fourth = i, third
-        else:
-            fourth = i
-    t.m_beside[at] = _folded(local, first, second, third, fourth, others > BESIDE)
+            third = i
     total = np.float64(t.m_sum[at])
     shares = _parts_of(own, total)
     for place, i in enumerate((first, second, third)):
@@ -115,6 +108,7 @@ def write_member(t, r, local, member, node, at, low, high, own, path, depth, par
     t.m_low[at], t.m_high[at], t.m_print[at] = low, high, own
     t.printed[node] |= own != ANY
     weigh_member(t, r, node, at, row, parts)
+    _mark_others(t, node, at, local, member)
     _write_tests(t, r, at, local, member, path, depth)
     t.m_record[at, ROW] = np.uint32(row)
     t.where[row] = node

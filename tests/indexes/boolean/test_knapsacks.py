@@ -26,10 +26,10 @@ def fill(counted, fixed, prices, size, room, filled):
 def test_the_dearest_things_go_in_and_the_least_knapsack_is_named(things, room, begun):
     size = len(things)
     # One more thing, which must not be read.
-    counted = np.array([thing[0] for thing in things] + [99.0])
-    fixed = np.array([thing[1] for thing in things] + [99.0])
-    prices = np.array([thing[2] for thing in things] + [[99] * LANES], np.float64)
-    filled = np.array(begun, np.float64)
+    counted = np.array([thing[0] for thing in things] + [99.0], np.float32)
+    fixed = np.array([thing[1] for thing in things] + [99.0], np.float32)
+    prices = np.array([thing[2] for thing in things] + [[99] * LANES], np.float32)
+    filled = np.array(begun, np.float32)
     lane = fill(counted, fixed, prices, size, room, filled)
     wanted = []
     for i in range(LANES):

@@ -8,9 +8,6 @@ from numba import njit
 from indexes.boolean.fingerprints import ANY, fingerprint, fingerprint_of
 from indexes.boolean.gain_masks import reaching
 from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
-from indexes.boolean.tree_layout import MORE_COLUMNS, NO_COLUMN
-
-FOLDS_TOLD = st.integers(0, 5) | st.just(NO_COLUMN)
 
 
 @njit
@@ -101,44 +98,31 @@ def test_a_mask_has_the_words_that_an_event_passes(tests, at, codes):
 
 
 @njit
-def reached(beside, sums, at, folds, gains, count, more, rate, unit, least):
-    return reaching(beside, sums, at, folds, gains, count, more, rate, unit, least)
+def reached(beside, sums, at, length, marks, gains, count, rate, least):
+    return reaching(beside, sums, at, length, marks, gains, count, rate, least)
 
 
 @given(
     st.lists(
-        st.tuples(st.lists(FOLDS_TOLD, min_size=3, max_size=3), FOLDS_TOLD | st.just(MORE_COLUMNS)),
+        st.tuples(st.sets(st.sampled_from([0, 1, 2, 30, 31])), st.integers(0, 4)),
         min_size=CHUNK,
         max_size=CHUNK,
     ),
-    st.lists(st.integers(0, 4), min_size=CHUNK, max_size=CHUNK),
     st.integers(0, 70),
-    st.dictionaries(st.integers(0, 4), st.integers(0, 3) | st.just(255), max_size=5),
-    st.integers(0, 600),
-    st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 12)),
+    st.integers(1, CHUNK),
+    st.dictionaries(st.sampled_from([0, 1, 2, 31]), st.integers(-4, 4)),
+    st.integers(0, 2),
+    st.integers(0, 12),
 )
-def test_a_mask_has_the_members_that_reach_a_score(members, sums, at, known, more, numbers):
+def test_a_mask_has_the_members_that_reach_a_score(members, at, length, known, rate, least):
     """Small numbers, so that many reach it just so."""
-    rate, unit, least = numbers
-    beside, totals = np.zeros(at + CHUNK, np.uint32), np.zeros(at + CHUNK, np.float32)
-    totals[at:] = sums
-    gained = known | {MORE_COLUMNS: more}
-    wanted = 0
-    for i, (three, last) in enumerate(members):
-        columns = [*three, last]
-        beside[at + i] = int.from_bytes(columns, "little")
-        gain = sum(gained.get(column, 0) for column in columns)
-        wanted |= (rate * sums[i] + unit * gain >= least) << i
-    folds = np.array([*known, 5], np.uint8)  # the last one is not to be read
-    gains = np.array([*known.values(), 200], np.uint8)
-    singles = (np.float32(n) for n in numbers)
-    mask = reached(beside, totals, at, folds, gains, len(known), more, *singles)
-    assert int(mask) % 2**CHUNK == wanted
-
-
-def test_of_equal_folds_the_last_gain_counts():
-    beside, totals = np.full(CHUNK, 3, np.uint32), np.zeros(CHUNK, np.float32)
-    folds, gains = np.array([3, 3], np.uint8), np.array([1, 2], np.uint8)
-    one, two, three = (np.float32(n) for n in (1, 2, 3))
-    assert reached(beside, totals, 0, folds, gains, 2, 0, one, one, two) == -1  # all of them
-    assert reached(beside, totals, 0, folds, gains, 2, 0, one, one, three) == 0
+    beside, sums = np.zeros(at + CHUNK, np.uint32), np.zeros(at + CHUNK, np.float32)
+    wanted = []
+    for i, (borne, total) in enumerate(members):
+        beside[at + i], sums[at + i] = sum(1 << mark for mark in borne), total
+        wanted.append(rate * total + sum(known.get(mark, 0) for mark in borne) >= least)
+    marks = np.array([*(1 << mark for mark in known), 1 << 30], np.uint32)  # the last is not read
+    gains = np.array([*known.values(), 200], np.float32)
+    numbers = (np.float32(rate), np.float32(least))
+    mask = reached(beside, sums, at, length, marks, gains, len(known), *numbers)
+    assert [bool(mask >> i & 1) for i in range(length)] == wanted[:length]

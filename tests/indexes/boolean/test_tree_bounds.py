@@ -23,7 +23,7 @@ from tests.boolean_oracle import Expressions
 @njit
 def reaches(t, s, node, at, columns, score):
     """Whether the test of a member's columns and sum of weights lets it pass."""
-    return may_reach(t, s, at, score_test(t, node, s, columns, score)) & 1
+    return may_reach(t, s, at, 1, score_test(t, node, s, columns, score)) & 1
 
 
 @njit
@@ -55,17 +55,18 @@ def bounds_of(t, r, events, columns, bounds, members, reached, scores):
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([10, 65, 100, 129, 300]),
+    st.sampled_from([4, 100]),
     st.booleans(),
     st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30, 1e300]),
     st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30]),
 )
-def test_no_bound_is_below_the_score_of_a_member(seed, columns, one_by_one, scale, size):
-    """Columns are folded to 64 and to 128, where several of them meet.
+def test_no_bound_is_below_the_score_of_a_member(seed, columns, capacity, one_by_one, scale, size):
+    """Columns are folded to 32, 64 and 128, where several of them meet.
 
     What weighs little and what weighs much differ by more than single precision has.
     """
     rng = np.random.default_rng(seed)
-    tree = BEStarTree(leaf_capacity=4, partition=2)
+    tree = BEStarTree(leaf_capacity=capacity, partition=2)
     conjunctions = []
     for _ in range(60):
         some = (
@@ -111,8 +112,8 @@ def count_reaching(t, events, columns, score):
     return found
 
 
-@pytest.mark.parametrize(("more", "most"), [(0, 20), (3, 500)])
-def test_members_that_lack_the_columns_for_a_score_are_left_out_unread(more, most):
+@pytest.mark.parametrize("more", [0, 3, 15])
+def test_members_that_lack_the_columns_for_a_score_are_left_out_unread(more):
     """Each has `a` and two of ten others, and may have more of no worth."""
     pairs = list(itertools.combinations([f"b{i}" for i in range(10)], 2))
     rest = [Predicate(f"c{i}", "=", 1, 0.01) for i in range(more)]
@@ -124,7 +125,19 @@ def test_members_that_lack_the_columns_for_a_score_are_left_out_unread(more, mos
     event = dict.fromkeys(names, (1, 0.01)) | {"b0": (1, 1.0), "b1": (1, 1.0)}
     best = tree.top_k(event, 1)[0].score
     found = count_reaching(tree._tree, tree.encode([event]), len(tree._vocabulary), best)
-    assert 20 <= found <= most < len(conjunctions)
+    assert found == 20
+
+
+def test_members_with_columns_of_little_worth_are_left_out_unread():
+    """All have the dear columns `a` and `b`, but what else they have is less than the average."""
+    cheap = [[Predicate(name, "=", 1) for name in ("a", "b", f"c{i % 9}")] for i in range(900)]
+    dear = [[Predicate(name, "=", 1) for name in ("a", "b", "d")]] * 5
+    conjunctions = cheap + dear
+    tree = BEStarTree.build(np.arange(len(conjunctions)), conjunctions)
+    event = dict.fromkeys(("a", "b", "d"), (1, 1.0))
+    event |= {f"c{i}": (1, 0.9 - i / 100) for i in range(9)}
+    best = tree.top_k(event, 1)[0].score
+    assert count_reaching(tree._tree, tree.encode([event]), len(tree._vocabulary), best) == 5
 
 
 @pytest.mark.parametrize("weight", [359.0, 375.0, 44.875, 1500.0, 0.1])
