@@ -14,7 +14,7 @@ from indexes.boolean.tree_layout import (
     THIRD,
     TOLD,
 )
-from indexes.boolean.tree_rates import SLACK, leaf_bound
+from indexes.boolean.tree_rates import NORMAL, SLACK, leaf_bound, to_beat
 from indexes.prefetching import prefetch
 
 _RANKS = 64  # that l-nodes are sorted into by their bounds
@@ -70,7 +70,8 @@ def order_leaves(t, s, done, leaves, columns, ones, ids, scores):
 
     Returns how many.
     """
-    left, least, greatest = 0, scores[0], scores[0]
+    least = to_beat(scores)
+    left, greatest = 0, least
     for j in range(done, leaves):
         if j + _AHEAD < leaves:
             prefetch(t.caps, GROUPS * s.found[j + _AHEAD])
@@ -91,7 +92,7 @@ def order_leaves(t, s, done, leaves, columns, ones, ids, scores):
 def _sort_by_rank(s, left, least, greatest):
     """Put the l-nodes of `found` into `queue`, by counting how many have each rank."""
     span = greatest - least
-    scale = (_RANKS - 1) / span if 0.0 < span < np.inf else 0.0
+    scale = (_RANKS - 1) / span if NORMAL < span < np.inf else 0.0
     s.ranked[:] = 0
     for j in range(left):
         rank = 0

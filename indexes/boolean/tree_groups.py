@@ -1,9 +1,10 @@
-"""Groups of columns, for which an l-node knows greatest weights, and marks, which members bear.
+"""Groups of columns, for which an l-node knows bounds of weights, and marks, which members bear.
 
 There are many columns and few groups, so that several columns share one; what is known of a group
 then holds for all of them, and says less.  But the members of one l-node have few columns: each
 l-node spreads columns over the groups in a way of its own, one of those in which its columns meet
-least.  Any way is right, also for columns that come later.
+least.  Any way is right, also for columns that come later; it is chosen when an l-node is filled,
+and members that come from another one are marked anew.
 """
 
 import numpy as np

@@ -8,8 +8,9 @@ All buckets of a p-node stand one after another in `entries`, so that stabbing t
 over words and not a descent; below the root the buckets of all p-nodes of a c-node share one run.
 In the same way the p-nodes of a c-node are a run of `directory`, and the members of an l-node are
 runs of columns, each of which is tested for many members at a time: the codes on the c-node's own
-column, the fingerprint of an equality on it, a word that tests a further predicate, and a record
-with what is asked of the few that are left, among it how their weights are shared by columns.
+column, the fingerprint of an equality on it, the sum of weights with marks of the columns beside
+the path, a word that tests a further predicate, and a record with what is asked of the few that
+are left, among it how their weights are shared by columns.
 A word packs column + 1, low and high; column + 1 is 0 where there is nothing to test.
 
 Row 0 of `c` is the root.
@@ -23,7 +24,7 @@ from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.masks import CHUNK
 
 MOST_DEPTH = 8  # levels of partitioning
-CARD_LEVELS = 4  # of them an l-node knows the least weights
+CARD_LEVELS = 4  # of them an l-node knows bounds of weights
 GROUPS = 64  # of other columns, for which it knows bounds of weights
 
 # Fields of a c-node.
@@ -51,7 +52,7 @@ NOTHING = (1 << 8) | 255  # a word that every event passes
 # Fields of a member's record: two words; how the sum of weights is shared by the own column and
 # the three words' ones, a byte each, in parts (1/255); and the row.
 SECOND, THIRD, SHARES, ROW = range(4)
-FOLDS = 128  # columns are folded to so many, so that a byte holds one,
+FOLDS = 128  # columns are folded to so many, so that a byte of `m_told` holds one,
 MORE_COLUMNS = FOLDS  # or says that they are more than fit
 TOLD = 4  # columns and shares, of predicates that SHARES leaves out, that a member has
 

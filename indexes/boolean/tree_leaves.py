@@ -21,7 +21,7 @@ from indexes.boolean.tree_layout import (
     TOLD,
     row_of,
 )
-from indexes.boolean.tree_rates import SLACK, no_test
+from indexes.boolean.tree_rates import SLACK, no_test, to_beat
 from indexes.boolean.tree_stab import admits
 from indexes.prefetching import prefetch
 
@@ -76,7 +76,10 @@ def may_reach(t, s, at, length, test):
 
 @hot
 def screen_chunk(t, node, s, at, length, test, waiting):
-    """Let members that pass the first tests wait for the others; return how many wait."""
+    """Let members that pass the first tests wait for the others; return how many wait.
+
+    What leaves out most comes first: fingerprints, or the score where there is one to reach.
+    """
     if not test.least > -np.inf:
         mask = _admitting_first(t, s, at, _admitted(t, node, s, at, length))
     elif t.printed[node]:
@@ -139,11 +142,11 @@ def offer_members(t, r, s, waiting, most, k, ids, scores, size, counted):
     """Offer those of the waiting members that match; return how many hits there are."""
     kept = passing(t, s, waiting)
     if size == k:
-        kept = _promising(t, s, kept, most, scores[0])
+        kept = _promising(t, s, kept, most, to_beat(scores))
     _prefetch_rows(t, r, s, kept)
     for i in range(kept):
         row = row_of(t, s.kept[i])
-        if size == k and about_score_of(r, row, s.weights) * SLACK < scores[0]:
+        if size == k and about_score_of(r, row, s.weights) * SLACK < to_beat(scores):
             continue
         score = score_of(r, row, s.weights, s.parts)
         if size == k and worse(score, r.ids[row], scores[0], ids[0]):

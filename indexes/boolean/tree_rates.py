@@ -28,6 +28,7 @@ from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, LEAST, NOBODY, OT
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
 _SINGLE_ERROR = 1.2e-7  # twice what rounding to single precision takes off, in parts of a number
 _LEAST, _MOST = 1e-30, 1e30  # beyond these single precision does not tell apart what is tested
+NORMAL = 1e-300  # ... and double precision not even with room for sums
 
 
 class ScoreTest(NamedTuple):
@@ -39,6 +40,16 @@ class ScoreTest(NamedTuple):
     gains: int  # marks that add something or take it off: `marks` and `gains` of the scratch
     rate: np.float32
     least: np.float32
+
+
+@hot
+def to_beat(scores):
+    """The k-th best score, as bounds are held against it.
+
+    Below the least normal numbers every product of weights is rounded by as much as it is: there
+    only what has no weight at all is left out.
+    """
+    return scores[0] if scores[0] >= NORMAL else 0.0
 
 
 @bare

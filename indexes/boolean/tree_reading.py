@@ -13,12 +13,14 @@ from indexes.boolean.tree_leaves import (
     offer_members,
     screen_chunk,
 )
-from indexes.boolean.tree_rates import no_test, rank_columns, score_test, set_rates
+from indexes.boolean.tree_rates import no_test, rank_columns, score_test, set_rates, to_beat
 from indexes.prefetching import prefetch
 
 _AHEAD, _AHEAD_BEST = 6, 2  # l-nodes that are asked for before they are read
 _MOST_ASKED = 1024  # members of one l-node
 _FEW = 8  # members whose records are read together, at least
+# What it takes to put l-nodes in order, and to bound each, in members that are read one by one.
+_TO_BEGIN, _TO_BOUND = 48, 8
 
 
 @hot
@@ -56,7 +58,8 @@ def _prefetch_next(t, s, j, leaves, ordered, tested, score):
 
 @hot
 def _hopeless(t, node, bound, ids, scores):
-    return bound < scores[0] or (bound == scores[0] and t.oldest[node] > ids[0])
+    least = to_beat(scores)
+    return bound < least or (bound == least and t.oldest[node] > ids[0])
 
 
 @hot
@@ -74,16 +77,25 @@ def _screen(t, node, s, at, length, most, full, test, score, waiting):
 
 
 @hot
+def _pays_to_order(ones, read, candidates, leaves):
+    """Whether bounds of so many l-nodes cost less than the members they may leave out.
+
+    These are as many, l-node by l-node, as passed the first tests in those that were read.
+    """
+    return ones or read == 0 or candidates * leaves > read * (_TO_BEGIN + _TO_BOUND * leaves)
+
+
+@hot
 def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, counted):
     """Offer the matching members of l-nodes in `found`; return how many hits there are.
 
     Those with bounds below the k-th best score are left out.
     """
     j, at, end, node, waiting, test = 0, 0, 0, 0, 0, no_test()
-    ordered, columns = False, 0
+    ordered, columns, candidates = False, 0, 0
     while at < end or j < leaves or waiting:
         if at >= end and j < leaves:
-            if size == k and not ordered:
+            if size == k and not ordered and _pays_to_order(ones, j, candidates, leaves - j):
                 if not ones:
                     columns = rank_columns(events, i, s.worth, s.by_worth)
                     set_rates(s, columns)
@@ -92,7 +104,7 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
                 ordered, j, leaves = True, 0, left
                 continue
             node = s.queue[j] if ordered else s.found[j]
-            _prefetch_next(t, s, j, leaves, ordered, columns > 0, scores[0])
+            _prefetch_next(t, s, j, leaves, ordered, columns > 0, to_beat(scores))
             j += 1
             if ordered and _hopeless(t, node, s.queued[j - 1], ids, scores):
                 counted[PRUNED] += 1
@@ -102,10 +114,12 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
                 counted[READ] += 1
                 end += at
                 if ordered and not ones:
-                    test = score_test(t, node, s, columns, scores[0])
+                    test = score_test(t, node, s, columns, to_beat(scores))
         if at < end:
-            length = min(CHUNK, end - at)
-            waiting = _screen(t, node, s, at, length, most, size == k, test, scores[0], waiting)
+            length, before = min(CHUNK, end - at), waiting
+            least = to_beat(scores)
+            waiting = _screen(t, node, s, at, length, most, size == k, test, least, waiting)
+            candidates += waiting - before
             at += CHUNK
         # Once k hits are known few of the others count: they wait for a full house.
         enough = CHUNK if size == k else min(CHUNK, max(k - size, _FEW))

@@ -4,6 +4,7 @@ The p-nodes of the root are taken best first by their bound, and so are, once k 
 the l-nodes below them.  What has a bound below the k-th best score is left out.
 """
 
+import numpy as np
 from numba import njit
 
 from indexes.boolean.kernels import NIL, hot
@@ -13,7 +14,7 @@ from indexes.boolean.tree_bounds import weigh_event
 from indexes.boolean.tree_layout import COUNT
 from indexes.boolean.tree_leaves import list_leaf
 from indexes.boolean.tree_queue import drop_best, heapify
-from indexes.boolean.tree_rates import SLACK
+from indexes.boolean.tree_rates import SLACK, to_beat
 from indexes.boolean.tree_reading import read_leaves
 from indexes.boolean.tree_stab import clear_event, encode_event, find_leaves, new_scratch
 
@@ -48,7 +49,8 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     s.found[0], leaves = 0, 1 if t.c[0, COUNT] else 0
     together = 1 if ones else _TOGETHER
     while True:
-        if waiting and size == k and s.tops[0] * most < scores[0]:
+        full, score = size == k, to_beat(scores) if size == k else 0.0
+        if waiting and full and s.tops[0] * most < score:
             waiting = 0
         if leaves >= together or waiting == 0:
             size = read_leaves(
@@ -58,7 +60,7 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
             if waiting == 0:
                 break
         else:
-            least = scores[0] / (most * SLACK) if size == k and most > 0.0 else -1.0
+            least = score / (most * SLACK) if full and most > 0.0 and score < np.inf else -1.0
             pnode = s.partitions[0]
             waiting = drop_best(s.tops, s.partitions, waiting)
             leaves = find_leaves(t, pnode, least, s, leaves)

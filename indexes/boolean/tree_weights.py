@@ -5,7 +5,7 @@ import numpy as np
 from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.row_words import COLUMN_MASK, PLACE_MASK, PLACE_SHIFT, place_of
-from indexes.boolean.tree_groups import group_of, level_of, spread_of
+from indexes.boolean.tree_groups import group_of, level_of, mark_of, spread_of
 from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, GROUPS, LEAST, NOBODY, OTHERS
 
 ROOM_FOR_PARTS = MOST_PREDICATES + GROUPS + CARD_LEVELS
@@ -40,7 +40,6 @@ def _at_least(weight, scale):
 @hot
 def _rescale(t, node, heaviest):
     """Express the bounds of weights, never too low or too high, in parts of a greater one."""
-    known = t.heaviest[node] >= 0
     ratio = max(np.float64(t.heaviest[node]), 0.0) / np.float64(heaviest) if heaviest > 0 else 0.0
     t.heaviest[node] = heaviest
     for group in range(GROUPS):
@@ -50,7 +49,7 @@ def _rescale(t, node, heaviest):
     for level in range(CARD_LEVELS):
         greatest, least = t.cards[node, GREATEST + level], t.cards[node, LEAST + level]
         t.cards[node, GREATEST + level] = _at_most(greatest, ratio)
-        if known:
+        if least != NOBODY:
             t.cards[node, LEAST + level] = _at_least(least, ratio)
 
 
@@ -76,8 +75,9 @@ def _spread_weights(t, r, node, row, factor, parts, groups, on_levels):
 
 @hot
 def _bound_groups(t, r, node, row, factor, groups, scale):
-    """Widen what the l-node knows of the groups in which a row has columns."""
+    """Widen what the l-node knows of the groups in which a row has columns; return their marks."""
     size, first, _, _ = place_of(r, row)
+    marks = np.int64(0)
     for i in range(size):
         column = r.meta[first + i] & COLUMN_MASK
         if level_of(t, node, column) == NIL:
@@ -85,11 +85,13 @@ def _bound_groups(t, r, node, row, factor, groups, scale):
             cap, floor = _at_most(groups[group], scale), _at_least(groups[group], scale)
             t.caps[node, group] = max(t.caps[node, group], cap)
             t.floors[node, group] = min(t.floors[node, group], floor)
+            marks |= mark_of(group)
+    return marks
 
 
 @hot
 def weigh_member(t, r, node, at, row, parts):
-    """A member's sum of weights, and what it adds to the l-node's bounds."""
+    """A member's sum of weights and marks, and what it adds to the l-node's bounds."""
     groups = parts[MOST_PREDICATES : MOST_PREDICATES + GROUPS]
     on_levels = parts[MOST_PREDICATES + GROUPS : MOST_PREDICATES + GROUPS + CARD_LEVELS]
     factor = spread_of(t, node)
@@ -107,7 +109,7 @@ def weigh_member(t, r, node, at, row, parts):
         _rescale(t, node, rounded_up(heaviest))
     # In double precision without the compiler as well: floors must not be rounded up.
     scale = 255.0 / np.float64(t.heaviest[node]) if t.heaviest[node] > 0 else 0.0
-    _bound_groups(t, r, node, row, factor, groups, scale)
+    t.m_beside[at] = np.uint32(_bound_groups(t, r, node, row, factor, groups, scale))
     for level in range(CARD_LEVELS):
         least, greatest = _at_least(on_levels[level], scale), _at_most(on_levels[level], scale)
         t.cards[node, LEAST + level] = min(t.cards[node, LEAST + level], least)

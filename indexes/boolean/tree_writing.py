@@ -5,7 +5,6 @@ import numpy as np
 from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.row_words import place_of
-from indexes.boolean.tree_groups import group_of, level_of, mark_of, spread_of
 from indexes.boolean.tree_layout import (
     FOLDS,
     MORE_COLUMNS,
@@ -33,16 +32,6 @@ def on_path(path, depth, column):
 def _parts_of(weight, total):
     """So many 255ths of the whole, never too few."""
     return min(255, int(weight * (255.0 / np.float64(total))) + 1) if weight > 0.0 else 0
-
-
-@hot
-def _mark_others(t, node, at, local, member):
-    """Let a member bear the marks of the columns of which the l-node's card says nothing."""
-    marks, factor = np.int64(0), spread_of(t, node)
-    for i in range(local.starts[member], local.starts[member + 1]):
-        if level_of(t, node, local.columns[i]) == NIL:
-            marks |= mark_of(group_of(factor, local.columns[i]))
-    t.m_beside[at] = np.uint32(marks)
 
 
 @bare
@@ -108,7 +97,6 @@ def write_member(t, r, local, member, node, at, low, high, own, path, depth, par
     t.m_low[at], t.m_high[at], t.m_print[at] = low, high, own
     t.printed[node] |= own != ANY
     weigh_member(t, r, node, at, row, parts)
-    _mark_others(t, node, at, local, member)
     _write_tests(t, r, at, local, member, path, depth)
     t.m_record[at, ROW] = np.uint32(row)
     t.where[row] = node

@@ -17,7 +17,6 @@ from indexes.boolean.tree_layout import COLUMN, COUNT, DEPTH, PNODE, SEGMENT, US
 from indexes.boolean.tree_leaves import may_reach
 from indexes.boolean.tree_rates import leaf_bound, rank_columns, score_test, set_rates
 from indexes.boolean.tree_stab import new_scratch
-from tests.boolean_oracle import Expressions
 
 
 @njit
@@ -138,45 +137,3 @@ def test_members_with_columns_of_little_worth_are_left_out_unread():
     event |= {f"c{i}": (1, 0.9 - i / 100) for i in range(9)}
     best = tree.top_k(event, 1)[0].score
     assert count_reaching(tree._tree, tree.encode([event]), len(tree._vocabulary), best) == 5
-
-
-@pytest.mark.parametrize("weight", [359.0, 375.0, 44.875, 1500.0, 0.1])
-@pytest.mark.parametrize("little", [1e-16, 1e-7, 0.3])
-def test_a_bound_bears_that_all_members_weigh_the_same(weight, little):
-    """Where the sum is all on the path, what is left for other columns is nothing, not less."""
-    light = [[Predicate("c", "=", 1, weight + 25)]] * 200
-    heavy = [[Predicate("a", "=", 1, weight)]] * 200
-    conjunctions = [*light, *heavy, [Predicate("b", "=", 2)]]
-    tree, expected = BEStarTree.build(np.arange(401), conjunctions), Expressions()
-    for id, conjunction in enumerate(conjunctions):
-        expected.insert(id, conjunction)
-    less = little * (1 - 1e-9) * weight / (weight + 25)
-    event = {"a": (1, little), "b": (1, 1.0), "c": (1, less)}
-    tree.check()
-    assert tree.top_k(event, 1) == expected.top_k(event, 1)
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
-def test_answers_are_right_however_far_weights_are_apart(seed, k, one_by_one):
-    """Many of a few weights, so that whole l-nodes have the same; some vanish beside others."""
-    rng = np.random.default_rng(seed)
-    weights = rng.choice([0.0, 1e-14, 0.1, 1.0, 44.875, 359.0, 375.0, 1e20], 3)
-    names = np.array([f"n{i}" for i in range(int(rng.integers(2, 9)))])
-    conjunctions = []
-    for _ in range(120):
-        named = rng.choice(names, min(len(names), int(rng.integers(1, 8))), replace=False)
-        conjunctions.append([Predicate(str(n), "=", 1, float(rng.choice(weights))) for n in named])
-    tree, expected = BEStarTree(leaf_capacity=8, partition=2), Expressions()
-    if one_by_one:
-        for id, conjunction in enumerate(conjunctions):
-            tree.insert(id, conjunction)
-    else:
-        tree.insert_many(np.arange(120), conjunctions)
-    tree.check()
-    for id, conjunction in enumerate(conjunctions):
-        expected.insert(id, conjunction)
-    for _ in range(8):
-        worth = rng.choice([0.0, 1e-20, 1e-16, 1e-7, 0.3, 1.0, 1e7, 1e20], len(names))
-        event = {str(n): (1, float(w)) for n, w in zip(names, worth, strict=True)}
-        assert tree.top_k(event, k) == expected.top_k(event, k)

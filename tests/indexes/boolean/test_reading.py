@@ -1,0 +1,26 @@
+"""In which order l-nodes are read, and when it pays to bound them first."""
+
+import numpy as np
+import pytest
+
+from indexes.boolean import BEStarTree, Predicate
+from tests.boolean_oracle import Expressions
+
+ATTRIBUTES = [f"n{i}" for i in range(30)]
+
+
+@pytest.mark.parametrize(("values", "pruned"), [(100, False), (1, True)], ids=["few", "many"])
+def test_l_nodes_are_bounded_if_they_have_many_members_that_may_match(values, pruned):
+    """A hundred subscriptions to each attribute: an event meets one of each, or all of them."""
+    rng = np.random.default_rng(0)
+    conjunctions = [
+        [Predicate(name, "=", i % values, 1 + rng.random())]
+        for name in ATTRIBUTES
+        for i in range(100)
+    ]
+    tree, expected = BEStarTree.build(np.arange(3000), conjunctions), Expressions()
+    for id, conjunction in enumerate(conjunctions):
+        expected.insert(id, conjunction)
+    event = {name: (0, 0.1 + 0.9 * rng.random()) for name in ATTRIBUTES}
+    assert tree.top_k(event, 5) == expected.top_k(event, 5)
+    assert (tree.leaves_pruned > 0) == pruned
