@@ -29,6 +29,17 @@ VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nod
 
 
 @hot
+def skip_strangers(t, node, s, at, end):
+    """The next chunk of an l-node with a member that has the event's fingerprint, or its end."""
+    if not t.printed[node]:
+        return at
+    own = fingerprint(s.values[t.p[t.c[node, PNODE], COLUMN]])
+    while at < end and not agreeing(t.m_print, at, min(CHUNK, end - at), own):
+        at += CHUNK
+    return min(at, end)
+
+
+@hot
 def _admitted(t, node, s, at, length):
     """A mask of the members that admit the event's value on the c-node's own column."""
     pnode = t.c[node, PNODE]

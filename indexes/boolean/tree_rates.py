@@ -109,7 +109,7 @@ def leaf_bound(t, node, s, columns, ones):
     others = np.int64(t.cards[node, OTHERS])
     lane = fill_knapsacks(s.counted, s.fixed, s.above, columns, others, s.filled)
     for level in range(CARD_LEVELS):
-        s.fixed[s.ranks[t.paths[node, level]]] = 0.0  # without a column that of the first
+        s.fixed[s.ranks[t.paths[node, level]]] = 0.0  # `ranks` of no column is 0, as of the first
     bound = s.filled[lane] * (1.0 + _SINGLE_ERROR * (columns + 8)) + _LEAST
     return min(bound * unit, best * SLACK) * most
 

@@ -4,56 +4,22 @@ import numpy as np
 
 from indexes.boolean.kernels import hot
 from indexes.boolean.masks import CHUNK
+from indexes.boolean.tree_asking import ask_for_first, ask_for_next
 from indexes.boolean.tree_bounds import may_beat, order_leaves
-from indexes.boolean.tree_layout import COUNT, GROUPS, SEGMENT
+from indexes.boolean.tree_layout import COUNT, SEGMENT
 from indexes.boolean.tree_leaves import (
     PRUNED,
     READ,
     VISITED,
     offer_members,
     screen_chunk,
+    skip_strangers,
 )
 from indexes.boolean.tree_rates import no_test, rank_columns, score_test, set_rates, to_beat
-from indexes.prefetching import prefetch
 
-_AHEAD, _AHEAD_BEST = 6, 2  # l-nodes that are asked for before they are read
-_MOST_ASKED = 1024  # members of one l-node
 _FEW = 8  # members whose records are read together, at least
 # What it takes to put l-nodes in order, and to bound each, in members that are read one by one.
 _TO_BEGIN, _TO_BOUND = 48, 8
-
-
-@hot
-def _prefetch_leaf(t, node, tested):
-    """Ask for what reading an l-node begins with."""
-    first, count = t.c[node, SEGMENT], t.c[node, COUNT]
-    if t.printed[node]:
-        # Which few of them agree is not known yet.
-        count = min(count, _MOST_ASKED)
-        for at in range(first, first + count, CHUNK):
-            prefetch(t.m_print, at)
-    else:
-        count = min(count, 2 * CHUNK)
-        for at in range(first, first + count, CHUNK):
-            prefetch(t.m_low, at)
-            prefetch(t.m_high, at)
-    if tested:
-        prefetch(t.floors, GROUPS * node)
-    for at in range(first, first + count, 16):
-        if tested:
-            prefetch(t.m_beside, at)
-            prefetch(t.m_sum, at)
-        else:
-            prefetch(t.m_first, at)
-
-
-@hot
-def _prefetch_next(t, s, j, leaves, ordered, tested, score):
-    if not ordered:
-        if j + _AHEAD < leaves:
-            _prefetch_leaf(t, s.found[j + _AHEAD], False)
-    elif j + _AHEAD_BEST < leaves and not s.queued[j + _AHEAD_BEST] < score:
-        _prefetch_leaf(t, s.queue[j + _AHEAD_BEST], tested)
 
 
 @hot
@@ -93,6 +59,7 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
     """
     j, at, end, node, waiting, test = 0, 0, 0, 0, 0, no_test()
     ordered, columns, candidates = False, 0, 0
+    ask_for_first(t, s, leaves, ordered, False)
     while at < end or j < leaves or waiting:
         if at >= end and j < leaves:
             if size == k and not ordered and _pays_to_order(ones, j, candidates, leaves - j):
@@ -102,9 +69,10 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
                 left = order_leaves(t, s, j, leaves, columns, ones, ids, scores)
                 counted[PRUNED] += leaves - j - left
                 ordered, j, leaves = True, 0, left
+                ask_for_first(t, s, leaves, ordered, not ones)
                 continue
             node = s.queue[j] if ordered else s.found[j]
-            _prefetch_next(t, s, j, leaves, ordered, columns > 0, to_beat(scores))
+            ask_for_next(t, s, j, leaves, ordered, not ones, to_beat(scores))
             j += 1
             if ordered and _hopeless(t, node, s.queued[j - 1], ids, scores):
                 counted[PRUNED] += 1
@@ -115,6 +83,10 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
                 end += at
                 if ordered and not ones:
                     test = score_test(t, node, s, columns, to_beat(scores))
+        if at < end:
+            chunk = at
+            at = skip_strangers(t, node, s, at, end)
+            t.lost[node] += at - chunk
         if at < end:
             length, before = min(CHUNK, end - at), waiting
             least = to_beat(scores)

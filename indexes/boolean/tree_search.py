@@ -49,8 +49,8 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     s.found[0], leaves = 0, 1 if t.c[0, COUNT] else 0
     together = 1 if ones else _TOGETHER
     while True:
-        full, score = size == k, to_beat(scores) if size == k else 0.0
-        if waiting and full and s.tops[0] * most < score:
+        score = to_beat(scores) if size == k else -1.0
+        if waiting and s.tops[0] * most < score:
             waiting = 0
         if leaves >= together or waiting == 0:
             size = read_leaves(
@@ -60,7 +60,7 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
             if waiting == 0:
                 break
         else:
-            least = score / (most * SLACK) if full and most > 0.0 and score < np.inf else -1.0
+            least = score / (most * SLACK) if most > 0.0 and score < np.inf else -1.0
             pnode = s.partitions[0]
             waiting = drop_best(s.tops, s.partitions, waiting)
             leaves = find_leaves(t, pnode, least, s, leaves)
