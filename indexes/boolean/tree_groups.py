@@ -45,14 +45,14 @@ def spread_of(t, node):
 def _columns_of(t, local, node, order):
     """The columns of some rows beside an l-node's path, each once; how many, or `MARKS` + 1."""
     table = np.full(_SLOTS, -1, np.int32)
-    found, count = np.empty(MARKS, np.int32), 0
+    found, count, path = np.empty(MARKS, np.int32), 0, path_of_card(t, node)
     for member in order:
         for i in range(local.starts[member], local.starts[member + 1]):
             column = local.columns[i]
             slot = column & (_SLOTS - 1)
             while table[slot] != -1 and table[slot] != column:
                 slot = (slot + 1) & (_SLOTS - 1)
-            if table[slot] == -1 and level_of(t, node, column) == NIL:
+            if table[slot] == -1 and level_of(path, column) == NIL:
                 if count == MARKS:
                     return found, count + 1
                 table[slot] = found[count] = column
@@ -81,10 +81,15 @@ def choose_spread(t, local, node, order):
 
 
 @hot
-def level_of(t, node, column):
-    """Where a column is on an l-node's card, or NIL."""
-    found = NIL
+def path_of_card(t, node):
+    """The columns, each plus 1, on an l-node's card; by value, so that they are read once."""
+    return t.paths[node, 0], t.paths[node, 1], t.paths[node, 2], t.paths[node, 3]
+
+
+@hot
+def level_of(path, column):
+    """Where a column is on the card, or NIL."""
+    found, wanted = NIL, np.int64(column) + 1
     for level in range(CARD_LEVELS):
-        if t.paths[node, level] == np.int64(column) + 1:
-            found = level
+        found = level if path[level] == wanted else found
     return found

@@ -65,7 +65,7 @@ class Tree(NamedTuple):
     cards: np.ndarray  # u1[c-nodes, CARD_FIELDS]
     caps: np.ndarray  # u1[c-nodes, GROUPS]  greatest weight of a member in each group, in parts too
     floors: np.ndarray  # u1[c-nodes, GROUPS]  least weight, of the members with one of its columns
-    heaviest: np.ndarray  # f4[c-nodes]  greatest weight of a member on the card or in any group
+    heaviest: np.ndarray  # f4[c-nodes]  no weight of a member on the card or in a group is greater
     best: np.ndarray  # f4[c-nodes]  greatest sum of weights in the l-node
     top: np.ndarray  # f4[c-nodes]  ... and in the p-directory
     oldest: np.ndarray  # i8[c-nodes]  least id in the l-node

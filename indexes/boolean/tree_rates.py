@@ -22,7 +22,7 @@ import numpy as np
 
 from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.knapsacks import LANES, fill_knapsacks
-from indexes.boolean.tree_groups import MARKS, group_of, level_of, mark_of, spread_of
+from indexes.boolean.tree_groups import MARKS, group_of, level_of, mark_of, path_of_card, spread_of
 from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, LEAST, NOBODY, OTHERS
 
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
@@ -140,13 +140,14 @@ def _set_gains(t, node, s, columns, rate):
     Whoever bears the mark of two groups has either or both: of gains all count, of losses the less.
     Returns how many marks there are, and the sum of what they add and take off.
     """
-    factor, met, marked = spread_of(t, node), np.int64(0), np.int64(0)
+    factor, path = spread_of(t, node), path_of_card(t, node)
+    met, marked = np.int64(0), np.int64(0)
     count, size = 0, 0.0
     for i in range(columns):
         column = s.by_worth[i] - 1
         group = group_of(factor, column)
         cap, floor = t.caps[node, group], t.floors[node, group]
-        if floor == NOBODY or met >> group & 1 or level_of(t, node, column) != NIL:
+        if floor == NOBODY or met >> group & 1 or level_of(path, column) != NIL:
             continue
         met |= 1 << group
         over, mark = s.worth[column + 1] - rate, mark_of(group)

@@ -60,7 +60,7 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
             if waiting == 0:
                 break
         else:
-            least = score / (most * SLACK) if most > 0.0 and score < np.inf else -1.0
+            least = score / (most * SLACK) if 0.0 < score < np.inf else -1.0
             pnode = s.partitions[0]
             waiting = drop_best(s.tops, s.partitions, waiting)
             leaves = find_leaves(t, pnode, least, s, leaves)

@@ -5,13 +5,14 @@ import numpy as np
 from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.row_words import COLUMN_MASK, PLACE_MASK, PLACE_SHIFT, place_of
-from indexes.boolean.tree_groups import group_of, level_of, mark_of, spread_of
+from indexes.boolean.tree_groups import group_of, level_of, mark_of, path_of_card, spread_of
 from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, GROUPS, LEAST, NOBODY, OTHERS
 
 ROOM_FOR_PARTS = MOST_PREDICATES + GROUPS + CARD_LEVELS
 
 
 _GREATEST = float(np.finfo(np.float32).max)
+_ROOM = 1.25
 
 
 @hot
@@ -54,7 +55,7 @@ def _rescale(t, node, heaviest):
 
 
 @hot
-def _spread_weights(t, r, node, row, factor, parts, groups, on_levels):
+def _spread_weights(r, row, path, factor, parts, groups, on_levels):
     """A row's weights by their places, groups and levels of the path; return how many others."""
     size, first, w, _ = place_of(r, row)
     on_levels[:] = 0.0
@@ -64,7 +65,7 @@ def _spread_weights(t, r, node, row, factor, parts, groups, on_levels):
     for i in range(size):
         meta, weight = r.meta[first + i], r.reals[w + i]
         parts[(meta >> PLACE_SHIFT) & PLACE_MASK] = weight
-        level = level_of(t, node, meta & COLUMN_MASK)
+        level = level_of(path, meta & COLUMN_MASK)
         if level == NIL:
             groups[group_of(factor, meta & COLUMN_MASK)] += weight
             others += 1
@@ -74,13 +75,13 @@ def _spread_weights(t, r, node, row, factor, parts, groups, on_levels):
 
 
 @hot
-def _bound_groups(t, r, node, row, factor, groups, scale):
+def _bound_groups(t, r, node, row, path, factor, groups, scale):
     """Widen what the l-node knows of the groups in which a row has columns; return their marks."""
     size, first, _, _ = place_of(r, row)
     marks = np.int64(0)
     for i in range(size):
         column = r.meta[first + i] & COLUMN_MASK
-        if level_of(t, node, column) == NIL:
+        if level_of(path, column) == NIL:
             group = group_of(factor, column)
             cap, floor = _at_most(groups[group], scale), _at_least(groups[group], scale)
             t.caps[node, group] = max(t.caps[node, group], cap)
@@ -94,8 +95,8 @@ def weigh_member(t, r, node, at, row, parts):
     """A member's sum of weights and marks, and what it adds to the l-node's bounds."""
     groups = parts[MOST_PREDICATES : MOST_PREDICATES + GROUPS]
     on_levels = parts[MOST_PREDICATES + GROUPS : MOST_PREDICATES + GROUPS + CARD_LEVELS]
-    factor = spread_of(t, node)
-    others = _spread_weights(t, r, node, row, factor, parts, groups, on_levels)
+    path, factor = path_of_card(t, node), spread_of(t, node)
+    others = _spread_weights(r, row, path, factor, parts, groups, on_levels)
     size, first, _, _ = place_of(r, row)
     total, heaviest = 0.0, 0.0
     for i in range(size):
@@ -106,10 +107,13 @@ def weigh_member(t, r, node, at, row, parts):
     t.m_sum[at] = rounded_up(total)
     t.best[node] = max(t.best[node], t.m_sum[at])
     if heaviest > t.heaviest[node]:
-        _rescale(t, node, rounded_up(heaviest))
+        # With some room for the next: most of a filled l-node's members weigh about the same.
+        room = min(_ROOM * np.float64(t.heaviest[node]), _GREATEST)
+        _rescale(t, node, rounded_up(max(heaviest, room)))
     # In double precision without the compiler as well: floors must not be rounded up.
     scale = 255.0 / np.float64(t.heaviest[node]) if t.heaviest[node] > 0 else 0.0
-    t.m_beside[at] = np.uint32(_bound_groups(t, r, node, row, factor, groups, scale))
+    marks = _bound_groups(t, r, node, row, path, factor, groups, scale)
+    t.m_beside[at] = np.uint32(marks)
     for level in range(CARD_LEVELS):
         least, greatest = _at_least(on_levels[level], scale), _at_most(on_levels[level], scale)
         t.cards[node, LEAST + level] = min(t.cards[node, LEAST + level], least)
