@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from indexes.alignment import aligned_copy
+
 __all__ = ["forked"]
 
 Structure = TypeVar("Structure")
@@ -19,7 +21,7 @@ def forked(structure: Structure, shared: Iterable[Any] = ()) -> Structure:
     """
     copies = {id(part): part for part in shared}
     for array in _arrays(structure, copies):
-        copies[id(array)] = array.copy()
+        copies[id(array)] = aligned_copy(array)
     return deepcopy(structure, copies)
 
 

@@ -121,11 +121,25 @@ def _finite_ends(r, rows, owners, ends):
 @hot
 def code_of(codes, column, value):
     """From 1 to 254, never less for a greater value; 1 for a column that is not known yet."""
+    return code_after(codes, column, value, first_after(codes, column, value))
+
+
+@hot
+def first_after(codes, column, value):
+    """Where the bounds are, the last ones below a value among them, that tell its code."""
+    if column + 1 >= len(codes.starts):
+        return np.int64(codes.starts[-1])
+    below = BLOCK * count_below(codes.pivots, BLOCK * np.int64(column), BLOCK, value)
+    return np.int64(codes.starts[column]) + below
+
+
+@hot
+def code_after(codes, column, value, first):
+    """The code of a value, by the bounds from `first` on."""
     if column + 1 >= len(codes.starts):
         return 1
-    below = BLOCK * count_below(codes.pivots, BLOCK * np.int64(column), BLOCK, value)
-    first = np.int64(codes.starts[column]) + below
     left = np.int64(codes.starts[column + 1]) - first
+    below = first - np.int64(codes.starts[column])
     return below + count_below(codes.bounds, first, min(left, BLOCK), value) + 1
 
 

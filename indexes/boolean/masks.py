@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import numpy as np
 from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
+from indexes.boolean.kernels import hot
 from indexes.boolean.vectors import BYTE, LONG, NUMBER, Vectors, constant, vector
 
-__all__ = ["BLOCK", "CHUNK", "admitting", "agreeing", "lowest", "passing_words"]
+__all__ = ["BLOCK", "CHUNK", "admitting", "agreeing", "lowest", "mask_of", "passing_words"]
 
 CHUNK = 64  # bytes tested together; so many may be read from any of them on
 BLOCK = 16  # words tested together
@@ -80,6 +82,12 @@ def _lowest(typing_context: Any, mask: Any) -> Any:
     return types.int64(types.int64), generate
 
 
+@hot
+def _mask_of(word):
+    """A mask that was kept as a word."""
+    return np.int64(word)
+
+
 def _admitting_plainly(lows: Any, highs: Any, at: int, length: int, code: int) -> int:
     """Without the compiler."""
     tests = zip(lows[at : at + length], highs[at : at + length], strict=True)
@@ -104,4 +112,5 @@ _plain = getattr(config, "DISABLE_JIT", 0)
 admitting: Any = _admitting_plainly if _plain else _admitting
 agreeing: Any = _agreeing_plainly if _plain else _agreeing
 passing_words: Any = _passing_plainly if _plain else _passing_words
+mask_of: Any = int if _plain else _mask_of
 lowest: Any = _lowest_plainly if _plain else _lowest

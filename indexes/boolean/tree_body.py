@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from indexes.alignment import aligned_zeros
 from indexes.boolean.codes import Codes
 from indexes.boolean.kernels import NIL
 from indexes.boolean.masks import CHUNK
@@ -136,7 +137,7 @@ class TreeBody:
 
 
 def _resized(array: np.ndarray, size: int) -> np.ndarray:
-    copy = np.zeros((size, *array.shape[1:]), array.dtype)
+    copy = aligned_zeros((size, *array.shape[1:]), array.dtype)
     kept = min(size, len(array))
     copy[:kept] = array[:kept]
     return copy

@@ -98,11 +98,11 @@ def _sort_by_rank(s, left, least, greatest):
         rank = 0
         if s.bounds[j] < greatest:
             rank = _RANKS - 1 - int((s.bounds[j] - least) * scale)
-        s.reached[j] = rank
+        s.rank[j] = rank
         s.ranked[rank + 1] += 1
     for rank in range(1, _RANKS):
         s.ranked[rank] += s.ranked[rank - 1]
     for j in range(left):
-        at = s.ranked[s.reached[j]]
+        at = s.ranked[s.rank[j]]
         s.queue[at], s.queued[at] = s.found[j], s.bounds[j]
-        s.ranked[s.reached[j]] += 1
+        s.ranked[s.rank[j]] += 1

@@ -3,12 +3,12 @@
 import numpy as np
 
 from indexes.boolean.evaluation import about_score_of, all_hold, score_of
-from indexes.boolean.fingerprints import fingerprint
 from indexes.boolean.gain_masks import reaching
 from indexes.boolean.kernels import NIL, hot
-from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
+from indexes.boolean.masks import BLOCK, CHUNK, admitting, lowest, passing_words
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
+from indexes.boolean.tree_asking import note_agreeing, noted
 from indexes.boolean.tree_bounds import member_bound
 from indexes.boolean.tree_layout import (
     COLUMN,
@@ -29,18 +29,17 @@ VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nod
 
 
 @hot
-def skip_strangers(t, node, s, at, end):
+def skip_strangers(t, node, s, j, at, end):
     """The next chunk of an l-node with a member that has the event's fingerprint, or its end."""
     if not t.printed[node]:
         return at
-    own = fingerprint(s.values[t.p[t.c[node, PNODE], COLUMN]])
-    while at < end and not agreeing(t.m_print, at, min(CHUNK, end - at), own):
+    while at < end and not noted(t, node, s, j, at, min(CHUNK, end - at)):
         at += CHUNK
     return min(at, end)
 
 
 @hot
-def _admitted(t, node, s, at, length):
+def _admitted(t, node, s, j, at, length):
     """A mask of the members that admit the event's value on the c-node's own column."""
     pnode = t.c[node, PNODE]
     if pnode == NIL:
@@ -48,7 +47,7 @@ def _admitted(t, node, s, at, length):
     column = t.p[pnode, COLUMN]
     if not t.printed[node]:
         return admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
-    mask = agreeing(t.m_print, at, length, fingerprint(s.values[column]))
+    mask = noted(t, node, s, j, at, length)
     level = t.c[node, DEPTH] - 1
     # An event that reaches a box of one code has the code of all members.
     if mask and t.own[node, level, 0] != t.own[node, level, 1]:
@@ -86,19 +85,19 @@ def may_reach(t, s, at, length, test):
 
 
 @hot
-def screen_chunk(t, node, s, at, length, test, waiting):
-    """Let members that pass the first tests wait for the others; return how many wait.
+def screen_chunk(t, node, s, j, at, length, test, waiting):
+    """Let members of the j-th l-node that pass the first tests wait; return how many wait.
 
     What leaves out most comes first: fingerprints, or the score where there is one to reach.
     """
     if not test.least > -np.inf:
-        mask = _admitting_first(t, s, at, _admitted(t, node, s, at, length))
+        mask = _admitting_first(t, s, at, _admitted(t, node, s, j, at, length))
     elif t.printed[node]:
-        mask = _admitted(t, node, s, at, length)
+        mask = _admitted(t, node, s, j, at, length)
         mask &= may_reach(t, s, at, length, test) if mask else 0
     else:
         mask = may_reach(t, s, at, length, test)
-        mask &= _admitted(t, node, s, at, length) if mask else 0
+        mask &= _admitted(t, node, s, j, at, length) if mask else 0
     return _let_wait(t, node, s, at, mask, waiting)
 
 
@@ -174,9 +173,11 @@ def list_leaf(t, r, node, s, ids, end, counted):
     first, count = t.c[node, SEGMENT], t.c[node, COUNT]
     counted[VISITED] += count
     counted[READ] += 1
+    if t.printed[node]:
+        note_agreeing(t, node, s, 0, False)
     for at in range(first, first + count, CHUNK):
         length = min(CHUNK, first + count - at)
-        kept = passing(t, s, screen_chunk(t, node, s, at, length, no_test(), 0))
+        kept = passing(t, s, screen_chunk(t, node, s, 0, at, length, no_test(), 0))
         counted[EVALUATED] += kept
         for i in range(kept):
             row = row_of(t, s.kept[i])

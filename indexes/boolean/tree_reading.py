@@ -29,14 +29,14 @@ def _hopeless(t, node, bound, ids, scores):
 
 
 @hot
-def _screen(t, node, s, at, length, most, full, test, score, waiting):
+def _screen(t, node, s, j, at, length, most, full, test, score, waiting):
     """Let members of a chunk wait, unless no sum of weights reaches the score."""
     if test.least > -np.inf:
-        return screen_chunk(t, node, s, at, length, test, waiting)
+        return screen_chunk(t, node, s, j, at, length, test, waiting)
     if full and t.c[node, COUNT] > CHUNK and not may_beat(t.m_sum, at, length, most, score):
         return waiting
     before = waiting
-    waiting = screen_chunk(t, node, s, at, length, test, waiting)
+    waiting = screen_chunk(t, node, s, j, at, length, test, waiting)
     # What fails a test of codes is what the paper calls a false candidate.
     t.lost[node] += length - (waiting - before)
     return waiting
@@ -58,7 +58,7 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
     Those with bounds below the k-th best score are left out.
     """
     j, at, end, node, waiting, test = 0, 0, 0, 0, 0, no_test()
-    ordered, columns, candidates = False, 0, 0
+    ordered, columns, candidates, few = False, 0, 0, _FEW
     ask_for_first(t, s, leaves, ordered, False)
     while at < end or j < leaves or waiting:
         if at >= end and j < leaves:
@@ -85,17 +85,18 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
                     test = score_test(t, node, s, columns, to_beat(scores))
         if at < end:
             chunk = at
-            at = skip_strangers(t, node, s, at, end)
+            at = skip_strangers(t, node, s, j - 1, at, end)
             t.lost[node] += at - chunk
         if at < end:
             length, before = min(CHUNK, end - at), waiting
             least = to_beat(scores)
-            waiting = _screen(t, node, s, at, length, most, size == k, test, least, waiting)
+            waiting = _screen(t, node, s, j - 1, at, length, most, size == k, test, least, waiting)
             candidates += waiting - before
             at += CHUNK
         # Once k hits are known few of the others count: they wait for a full house.
-        enough = CHUNK if size == k else min(CHUNK, max(k - size, _FEW))
+        enough = CHUNK if size == k else min(CHUNK, max(k - size, few))
         if waiting >= enough or (at >= end and j >= leaves):
+            before = size
             size = offer_members(t, r, s, waiting, most, k, ids, scores, size, counted)
-            waiting = 0
+            waiting, few = 0, _FEW if size > before else min(2 * few, CHUNK)
     return size

@@ -10,18 +10,20 @@ from numba import njit
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.matching import close_event, spread, unspread
 from indexes.boolean.ranking import sort_best_first
+from indexes.boolean.tree_asking import ask_for_codes
 from indexes.boolean.tree_bounds import weigh_event
 from indexes.boolean.tree_layout import COUNT
 from indexes.boolean.tree_leaves import list_leaf
 from indexes.boolean.tree_queue import drop_best, heapify
 from indexes.boolean.tree_rates import SLACK, to_beat
 from indexes.boolean.tree_reading import read_leaves
-from indexes.boolean.tree_stab import clear_event, encode_event, find_leaves, new_scratch
+from indexes.boolean.tree_stab import clear_event, encode_event, follow, new_scratch, stab_root
 
 _NEVER = 1 << 62  # more hits than there can be
 # So many l-nodes, at least, are ranked together where weights differ: then the bounds of p-nodes
 # say little.  Where all weights are 1 they are exact, and one p-node after another is read.
 _TOGETHER = 32
+_AHEAD = 8  # c-nodes that are asked for, of p-nodes that come next, before one is followed
 
 
 @hot
@@ -37,6 +39,12 @@ def _open_partitions(t, events, i, s):
 
 
 @hot
+def _enough(leaves, all_followed, ones):
+    """Whether to read the l-nodes found so far."""
+    return leaves > 0 and all_followed if ones else leaves >= _TOGETHER
+
+
+@hot
 def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     """The best of what matches event i; return how many (Algorithm 6)."""
     encode_event(codes, events, i, s.seen)
@@ -45,25 +53,27 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     size, k = 0, len(ids) if prune else _NEVER
     waiting = _open_partitions(t, events, i, s)
     heapify(s.tops, s.partitions, waiting)
-    # The root's own l-node comes first.
-    s.found[0], leaves = 0, 1 if t.c[0, COUNT] else 0
-    together = 1 if ones else _TOGETHER
+    s.reached[0], reached = 0, 1 if t.c[0, COUNT] else 0  # the root's own l-node comes first
+    done, leaves, ahead = 0, 0, 0 if ones else _AHEAD
     while True:
         score = to_beat(scores) if size == k else -1.0
         if waiting and s.tops[0] * most < score:
             waiting = 0
-        if leaves >= together or waiting == 0:
+        least = score / (most * SLACK) if 0.0 < score < np.inf else -1.0
+        if _enough(leaves, done == reached, ones) or (waiting == 0 and done == reached):
             size = read_leaves(
                 t, r, events, i, s, leaves, most, ones, k, ids, scores, size, counted
             )
             leaves = 0
-            if waiting == 0:
+            if waiting == 0 and done == reached:
                 break
+        elif done < reached and (waiting == 0 or done + ahead < reached):
+            reached, leaves = follow(t, least, s, done, reached, leaves)
+            done += 1
         else:
-            least = score / (most * SLACK) if 0.0 < score < np.inf else -1.0
             pnode = s.partitions[0]
             waiting = drop_best(s.tops, s.partitions, waiting)
-            leaves = find_leaves(t, pnode, least, s, leaves)
+            reached = stab_root(t, pnode, least, s, reached)
     sort_best_first(ids, scores, size)
     clear_event(events, i, s)
     return size
@@ -73,6 +83,7 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
 def rank(t, r, codes, events, columns, prune, table, counted):
     s = new_scratch(columns, len(t.c))
     for i in range(len(events.starts) - 1):
+        ask_for_codes(codes, events, i + 1)
         spread(events, i, s.values, s.weights)
         ids, scores = table.ids[i], table.scores[i]
         table.counts[i] = rank_one(t, r, codes, events, i, s, prune, ids, scores, counted)
@@ -83,19 +94,20 @@ def rank(t, r, codes, events, columns, prune, table, counted):
 def list_one(t, r, codes, events, i, s, ids, end, counted):
     """Append the ids of what matches event i; return where they end, or NIL without room."""
     encode_event(codes, events, i, s.seen)
-    s.found[0], leaves = 0, 1  # the root's own l-node comes first
-    at = events.starts[i]
-    while end != NIL:
-        for j in range(leaves):
-            if end + t.c[s.found[j], COUNT] > len(ids):
-                end = NIL
-                break
-            end = list_leaf(t, r, s.found[j], s, ids, end, counted)
-        if at == events.starts[i + 1]:
-            break
+    s.reached[0], reached = 0, 1  # the root's own l-node comes first
+    for at in range(events.starts[i], events.starts[i + 1]):
         pnode = t.at_root[events.columns[at]]
-        leaves = 0 if pnode == NIL else find_leaves(t, pnode, -1.0, s, 0)
-        at += 1
+        if pnode != NIL:
+            reached = stab_root(t, pnode, -1.0, s, reached)
+    done, leaves = 0, 0
+    while done < reached:
+        reached, leaves = follow(t, -1.0, s, done, reached, leaves)
+        done += 1
+    for j in range(leaves):
+        if end + t.c[s.found[j], COUNT] > len(ids):
+            end = NIL
+            break
+        end = list_leaf(t, r, s.found[j], s, ids, end, counted)
     clear_event(events, i, s)
     return end
 

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from indexes.boolean.batches import MOST_PREDICATES
-from indexes.boolean.codes import code_of
+from indexes.boolean.codes import BLOCK, code_after, first_after
 from indexes.boolean.kernels import hot, inner
 from indexes.boolean.knapsacks import LANES
 from indexes.boolean.masks import CHUNK, admitting, lowest
+from indexes.boolean.tree_asking import NOTED, NOTES
 from indexes.boolean.tree_groups import MARKS
 from indexes.boolean.tree_layout import (
     C_FIELDS,
@@ -36,13 +37,15 @@ class Scratch(NamedTuple):
     by_worth: np.ndarray  # i8[columns]  an event's columns + 1, the greatest weight first
     parts: np.ndarray  # f8[MOST_PREDICATES]
     kept: np.ndarray  # i8[2 * CHUNK]  members that wait for further tests
+    agreeing: np.ndarray  # u8[NOTES * NOTED]  masks of members with the event's fingerprint
     homes: np.ndarray  # i4[2 * CHUNK]  their c-nodes
     folded: np.ndarray  # f8[256]  the greatest weight of an event's columns with the same fold
-    reached: np.ndarray  # i4[c-nodes]
+    reached: np.ndarray  # i4[c-nodes]  a queue
     found: np.ndarray  # i4[c-nodes]
     bounds: np.ndarray  # f8[c-nodes]
     queue: np.ndarray  # i4[c-nodes]
     queued: np.ndarray  # f8[c-nodes]  their bounds
+    rank: np.ndarray  # i4[c-nodes]
     ranked: np.ndarray  # i8[_RANKS]
     ranks: np.ndarray  # i8[columns + 1]  places of columns in `by_worth`, by column + 1
     rates: np.ndarray  # f8[LANES]  see `tree_rates`
@@ -69,6 +72,7 @@ def new_scratch(columns, nodes):
         np.zeros(columns, np.int64),
         np.empty(MOST_PREDICATES),
         np.empty(2 * CHUNK, np.int64),
+        np.empty(NOTES * NOTED, np.uint64),
         np.empty(2 * CHUNK, np.int32),
         np.zeros(256),
         np.empty(nodes + 1, np.int32),
@@ -76,6 +80,7 @@ def new_scratch(columns, nodes):
         np.empty(nodes + 1),
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1),
+        np.empty(nodes + 1, np.int32),
         np.empty(_RANKS, np.int64),
         np.zeros(columns + 1, np.int64),
         np.empty(LANES),
@@ -95,9 +100,15 @@ def new_scratch(columns, nodes):
 def encode_event(codes, events, i, seen):
     """Codes by column + 1; all others stay 0, which no test admits.  Place 0 passes all tests."""
     seen[0] = 1
-    for at in range(events.starts[i], events.starts[i + 1]):
+    start, end = events.starts[i], events.starts[i + 1]
+    for at in range(start, end):
         column = events.columns[at]
-        seen[column + 1] = code_of(codes, column, events.values[at])
+        seen[column + 1] = first_after(codes, column, events.values[at])
+        prefetch(codes.bounds, seen[column + 1])
+        prefetch(codes.bounds, seen[column + 1] + BLOCK - 1)
+    for at in range(start, end):
+        column, value = events.columns[at], events.values[at]
+        seen[column + 1] = code_after(codes, column, value, np.int64(seen[column + 1]))
 
 
 @hot
@@ -117,15 +128,19 @@ def admits(word, seen):
 
 
 @hot
-def _stab_root(t, start, end, code, least, s):
-    """The c-nodes of a root's p-node, all of whose entries have one column; how many."""
-    count = 0
+def stab_root(t, pnode, least, s, count):
+    """Add to `reached` the c-nodes that an event reaches in a p-node of the root.
+
+    Those with no sum of weights of at least `least` are left out.  Returns how many there are.
+    """
+    start, code = t.p[pnode, START], s.seen[t.p[pnode, COLUMN] + 1]
+    end = start + t.p[pnode, ENTRIES]
     for chunk in range(start, end, CHUNK):
         mask = admitting(t.e_low, t.e_high, chunk, min(CHUNK, end - chunk), code)
         while mask:
             at = chunk + lowest(mask)
             mask &= mask - 1
-            if t.e_top[at] >= least:
+            if least < 0.0 or t.e_top[at] >= least:
                 s.reached[count] = t.e_node[at]
                 prefetch(t.c, C_FIELDS * s.reached[count])
                 count += 1
@@ -142,24 +157,21 @@ def _stab(t, start, end, seen, least, reached, count):
 
 
 @hot
-def find_leaves(t, pnode, least, s, count):
-    """Add to `found` the c-nodes with members that an event reaches below a p-node of the root.
+def follow(t, least, s, done, reached, leaves):
+    """Go on with a c-node of `reached`: add what is reached below it, and to `found` its l-node.
 
-    Subtrees with no sum of weights of at least `least` are left out.  Returns how many there are.
+    Subtrees with no sum of weights of at least `least` are left out.  Returns how many c-nodes and
+    l-nodes there are then.
     """
-    start, code = t.p[pnode, START], s.seen[t.p[pnode, COLUMN] + 1]
-    done, reached = 0, _stab_root(t, start, start + t.p[pnode, ENTRIES], code, least, s)
-    while done < reached:
-        if done + _AHEAD < reached:
-            prefetch(t.e_word, t.c[s.reached[done + _AHEAD], E_START])
-        node = s.reached[done]
-        done += 1
-        s.found[count] = node
-        count += t.c[node, COUNT] > 0
-        start, size = t.c[node, E_START], t.c[node, E_COUNT]
-        if size:
-            before = reached
-            reached = _stab(t, start, start + size, s.seen, least, s.reached, reached)
-            for i in range(before, reached):
-                prefetch(t.c, C_FIELDS * s.reached[i])
-    return count
+    if done + _AHEAD < reached:
+        prefetch(t.e_word, t.c[s.reached[done + _AHEAD], E_START])
+    node = s.reached[done]
+    s.found[leaves] = node
+    leaves += t.c[node, COUNT] > 0
+    start, size = t.c[node, E_START], t.c[node, E_COUNT]
+    if size:
+        before = reached
+        reached = _stab(t, start, start + size, s.seen, least, s.reached, reached)
+        for i in range(before, reached):
+            prefetch(t.c, C_FIELDS * s.reached[i])
+    return reached, leaves
