@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from indexes.prefetching import prefetch
 from indexes.validation import as_id, as_id_array, require_same_length
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
 
 ABSENT = -1  # an empty slot; the answer for an id that is not there
 _MULTIPLIER = 0x61C88647  # 2**32 minus the golden ratio; a product with 32 bits fits an int64
+_AHEAD = 16  # slots that are asked for before they are needed
 
 
 class IdTable(NamedTuple):
@@ -181,6 +183,8 @@ def find(slots, keys, id):
 def find_many(slots, keys, ids):
     entries = np.empty(len(ids), np.int32)
     for i in range(len(ids)):
+        if i + _AHEAD < len(ids):
+            prefetch(slots, _home(slots, ids[i + _AHEAD]))
         entries[i] = find(slots, keys, ids[i])
     return entries
 
@@ -194,6 +198,8 @@ def link(slots, keys, entry):
 @njit(cache=True, nogil=True)
 def link_many(slots, keys, entries):
     for i in range(len(entries)):
+        if i + _AHEAD < len(entries):
+            prefetch(slots, _home(slots, keys[entries[i + _AHEAD]]))
         link(slots, keys, entries[i])
 
 

@@ -108,6 +108,16 @@ def append_rows(r, slots, ids, starting, b, rows):
     r.state[LIVE] += len(ids)
 
 
+@hot
+def _ask_for_lists(r, row):
+    size, first, _, operand = place_of(r, row)
+    for p in range(first, first + size):
+        kind = r.meta[p] >> KIND_SHIFT
+        if kind in (IN, NOT_IN):
+            prefetch(r.lists, np.int64(r.reals[operand]))
+        operand += 2 if kind == BETWEEN else 1
+
+
 @njit(cache=True)
 def copy_rows(old, new, rows, numbers):
     """Lay rows out anew, one after another, under other numbers."""
@@ -117,6 +127,8 @@ def copy_rows(old, new, rows, numbers):
         if i + _AHEAD < len(rows):
             prefetch(old.reals, old.start[rows[i + _AHEAD]])
             prefetch(old.reals, old.start[rows[i + _AHEAD]] + 8)
+        if i + _AHEAD // 2 < len(rows):
+            _ask_for_lists(old, rows[i + _AHEAD // 2])
         start, to = np.int64(old.start[rows[i]]), new.state[WORDS]
         size, first, _, operand = place_of(old, rows[i])
         new.start[numbers[i]] = to

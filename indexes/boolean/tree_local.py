@@ -11,6 +11,9 @@ from indexes.boolean.codes import NO_END, cells_of, coarse
 from indexes.boolean.fingerprints import ANY, fingerprint
 from indexes.boolean.kernels import hot
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
+from indexes.prefetching import prefetch
+
+_AHEAD = 8  # rows whose predicates are asked for before they are read
 
 
 class Options(NamedTuple):
@@ -69,6 +72,19 @@ def localise(r, codes, demand, live, rows, by_size):
                 local.loads[at] = math.frexp(min(max(share, 1e-12), 1.0))[1] - 1
             at += 1
     return local
+
+
+@hot
+def ask_for_local(local, order, i):
+    """Ask for the predicates of rows that come some steps after the i-th."""
+    if i + 2 * _AHEAD < len(order):
+        prefetch(local.starts, order[i + 2 * _AHEAD])
+    if i + _AHEAD < len(order):
+        first = local.starts[order[i + _AHEAD]]
+        prefetch(local.columns, first)
+        prefetch(local.lows, first)
+        prefetch(local.highs, first)
+        prefetch(local.prints, first)
 
 
 @hot

@@ -54,8 +54,13 @@ def _by_weight(r, local, order):
 @hot
 def _prefetch_next(r, local, order, in_order, i):
     """Ask for the rows of the members that are written some steps later."""
+    if i + 3 * _AHEAD < len(order):
+        prefetch(local.rows, order[in_order[i + 3 * _AHEAD]])
+        prefetch(local.starts, order[in_order[i + 3 * _AHEAD]])
     if i + 2 * _AHEAD < len(order):
-        prefetch(r.start, local.rows[order[in_order[i + 2 * _AHEAD]]])
+        row = local.rows[order[in_order[i + 2 * _AHEAD]]]
+        prefetch(r.start, row)
+        prefetch(r.ids, row)
     if i + _AHEAD < len(order):
         member = order[in_order[i + _AHEAD]]
         start, first = r.start[local.rows[member]], local.starts[member]

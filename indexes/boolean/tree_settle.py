@@ -24,7 +24,7 @@ from indexes.boolean.tree_layout import (
     ROOT,
     SIZE,
 )
-from indexes.boolean.tree_local import local_on
+from indexes.boolean.tree_local import ask_for_local, local_on
 from indexes.boolean.tree_members import fill, sum_up
 from indexes.boolean.tree_nodes import add_entry, make_room_for_p, new_c, new_p
 from indexes.boolean.tree_pick import by_pick, pick
@@ -119,6 +119,7 @@ def _read_codes(local, order, lows, highs, prints, column):
     for i in range(len(order)):
         low, high, own = 1, 255, ANY
         if column != NIL:
+            ask_for_local(local, order, i)
             low, high, own = local_on(local, order[i], column)
         lows[i], highs[i], prints[i] = low, high, own
 
@@ -195,5 +196,6 @@ def _grow_partitions(t, node, picked, a, b, tasks, waiting):
 @bare
 def _read_picked(local, order, lows, highs, prints, picked, a, b):
     for i in range(a, b):
+        ask_for_local(local, order, i)
         low, high, own = local_on(local, order[i], picked[i])
         lows[i], highs[i], prints[i] = low, high, own
