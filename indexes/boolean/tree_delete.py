@@ -28,7 +28,7 @@ from indexes.boolean.tree_layout import (
     ROOT,
     SEGMENT,
     SIZE,
-    copy_member,
+    copy_members,
     row_of,
 )
 from indexes.boolean.tree_members import gather_total, widen
@@ -82,7 +82,7 @@ def _take_out(t, node, row):
     while row_of(t, at) != row:
         at += 1
     weight = t.m_sum[at]
-    copy_member(t, last, at)
+    copy_members(t, last, at, 1)
     t.c[node, COUNT] -= 1
     if t.c[node, COUNT] == 0:
         give_run(t, MEMBERS, first, t.c[node, ROOM])
@@ -200,9 +200,8 @@ def _tidy(t, r, codes, node, capacity, path, parts):
 def _merge(t, r, node, over, parts):
     """Move the members of a bucket to its parent; both test the same column on the same path."""
     first = room_for(t, over, t.c[node, COUNT])  # by one run, not by one longer than another
-    for i in range(t.c[node, COUNT]):
-        at = first + i
-        copy_member(t, t.c[node, SEGMENT] + i, at)
+    copy_members(t, t.c[node, SEGMENT], first, t.c[node, COUNT])
+    for at in range(first, first + t.c[node, COUNT]):
         row = row_of(t, at)
         t.where[row] = over
         weigh_member(t, r, over, at, row, parts)

@@ -21,7 +21,7 @@ from indexes.boolean.tree_layout import (
     ROOM,
     SEGMENT,
     SIZE,
-    copy_member,
+    copy_members,
     row_of,
 )
 from indexes.boolean.tree_local import local_on, localise
@@ -73,8 +73,7 @@ def room_for(t, node, more):
     count = t.c[node, COUNT]
     if count + more > t.c[node, ROOM]:
         old, start = t.c[node, SEGMENT], take_run(t, MEMBERS, count + more)
-        for i in range(count):
-            copy_member(t, old + i, start + i)
+        copy_members(t, old, start, count)
         give_run(t, MEMBERS, old, t.c[node, ROOM])
         t.c[node, SEGMENT], t.c[node, ROOM] = start, room_of(class_of(count + more))
     t.c[node, COUNT] += more

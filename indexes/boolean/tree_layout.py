@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indexes.alignment import aligned_zeros
-from indexes.boolean.kernels import NIL, hot
+from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.masks import CHUNK
 
 MOST_DEPTH = 8  # levels of partitioning
@@ -177,11 +177,23 @@ def copy_entry(t, source, to):
 
 
 @hot
-def copy_member(t, source, to):
-    t.m_low[to], t.m_high[to], t.m_sum[to] = t.m_low[source], t.m_high[source], t.m_sum[source]
-    t.m_print[to], t.m_first[to] = t.m_print[source], t.m_first[source]
-    t.m_beside[to] = t.m_beside[source]
-    for field in range(4):
-        t.m_record[to, field] = t.m_record[source, field]
-    for place in range(TOLD):
-        t.m_told[to, place] = t.m_told[source, place]
+def copy_members(t, source, to, count):
+    """Copy a run to another place, array by array: many members at a time."""
+    _copy_run(t.m_low, source, to, count)
+    _copy_run(t.m_high, source, to, count)
+    _copy_run(t.m_print, source, to, count)
+    _copy_run(t.m_first, source, to, count)
+    _copy_run(t.m_sum, source, to, count)
+    _copy_run(t.m_beside, source, to, count)
+    for i in range(count):
+        for field in range(4):
+            t.m_record[to + i, field] = t.m_record[source + i, field]
+    for i in range(count):
+        for place in range(TOLD):
+            t.m_told[to + i, place] = t.m_told[source + i, place]
+
+
+@bare
+def _copy_run(array, source, to, count):
+    for i in range(count):
+        array[to + i] = array[source + i]
