@@ -25,7 +25,7 @@ _EQUALITIES: dict[str, Any] = _RANGES | {"operators": EQUALITIES}
 _HASHED = {"uniform, all operators", "uniform, equalities alone"}  # where buckets are of help
 _MOST_MICRO = 20  # microseconds an event, for uniform conjunctions
 _BUILDS = 3  # beside the one that was measured before
-_BATCHES = 3
+_BATCHES = 3  # of `_FEW`
 # The k-index enumerates ranges: it is asked where that takes seconds instead of minutes.
 _OTHERS = ("scan", "buckets", "BE-tree", OURS)
 

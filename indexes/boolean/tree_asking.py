@@ -21,7 +21,7 @@ from indexes.prefetching import prefetch
 _AHEAD = 6  # l-nodes that are asked for before one is read,
 _AGREEING = 3  # ... and of which it is known which members have the event's fingerprint
 _AHEAD_BEST = 2  # ... once they are read by their bounds
-NOTES = 4  # l-nodes that fingerprints are noted of at a time,
+NOTES = _AGREEING + 1  # l-nodes that fingerprints are noted of: these, and the one that is read,
 NOTED = 16  # ... so many chunks of each
 
 

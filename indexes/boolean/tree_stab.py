@@ -40,12 +40,12 @@ class Scratch(NamedTuple):
     agreeing: np.ndarray  # u8[NOTES * NOTED]  masks of members with the event's fingerprint
     homes: np.ndarray  # i4[2 * CHUNK]  their c-nodes
     folded: np.ndarray  # f8[256]  the greatest weight of an event's columns with the same fold
-    reached: np.ndarray  # i4[c-nodes]  a queue
+    reached: np.ndarray  # i4[c-nodes]  a queue of those to be followed
     found: np.ndarray  # i4[c-nodes]
     bounds: np.ndarray  # f8[c-nodes]
     queue: np.ndarray  # i4[c-nodes]
     queued: np.ndarray  # f8[c-nodes]  their bounds
-    rank: np.ndarray  # i4[c-nodes]
+    rank: np.ndarray  # i4[c-nodes]  of the l-nodes in `found`, by their bounds
     ranked: np.ndarray  # i8[_RANKS]
     ranks: np.ndarray  # i8[columns + 1]  places of columns in `by_worth`, by column + 1
     rates: np.ndarray  # f8[LANES]  see `tree_rates`
