@@ -24,9 +24,9 @@ from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE
 from indexes.boolean.tree_delete import count_columns
 from indexes.boolean.tree_feedback import WINDOW, Demand, rows_to_move
 from indexes.boolean.tree_layout import Tree
-from indexes.boolean.tree_leaves import PRUNED, READ
 from indexes.boolean.tree_local import Options
 from indexes.boolean.tree_search import collect, rank
+from indexes.boolean.tree_sifting import PRUNED, READ
 from indexes.hits import HitTable
 
 __all__ = ["BEStarTree"]

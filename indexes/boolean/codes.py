@@ -22,6 +22,7 @@ from indexes.boolean.evaluation import interval_of
 from indexes.boolean.kernels import bare, hot
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
 from indexes.boolean.rows import RowStore
+from indexes.prefetching import prefetch
 
 MOST_BOUNDS = 253
 NO_END = 255
@@ -141,6 +142,16 @@ def code_after(codes, column, value, first):
     left = np.int64(codes.starts[column + 1]) - first
     below = first - np.int64(codes.starts[column])
     return below + count_below(codes.bounds, first, min(left, BLOCK), value) + 1
+
+
+@hot
+def ask_for_codes(codes, events, i):
+    """Ask for what the codes of an event, if there is one, are found by."""
+    if i + 1 < len(events.starts):
+        for at in range(events.starts[i], events.starts[i + 1]):
+            pivots = BLOCK * np.int64(events.columns[at])
+            prefetch(codes.pivots, pivots)
+            prefetch(codes.pivots, pivots + BLOCK - 1)
 
 
 @hot

@@ -10,17 +10,20 @@ from numba.extending import intrinsic
 from indexes.boolean.kernels import hot
 from indexes.boolean.vectors import BYTE, LONG, NUMBER, Vectors, constant, vector
 
-__all__ = ["BLOCK", "CHUNK", "admitting", "agreeing", "lowest", "mask_of", "passing_words"]
+__all__ = [
+    "BLOCK", "CHUNK", "admitting", "agreeing", "counted_bits", "first_bits", "lowest", "mask_of",
+    "passing_words",
+]  # fmt: skip
 
 CHUNK = 64  # bytes tested together; so many may be read from any of them on
 BLOCK = 16  # words tested together
 _BYTES, _WORDS = vector(BYTE, CHUNK), vector(NUMBER, BLOCK)
 
 
-def _first_bits(v: Vectors, holds: Any, length: int) -> Any:
-    """A mask of as many places as an argument says."""
+def first_bits(v: Vectors, mask: Any, length: int) -> Any:
+    """As many bits of a mask as an argument says."""
     unwanted = v.builder.sub(LONG(CHUNK), v.given(length))
-    return v.builder.and_(v.mask(holds), v.builder.lshr(LONG(-1), unwanted))
+    return v.builder.and_(mask, v.builder.lshr(LONG(-1), unwanted))
 
 
 @intrinsic
@@ -32,7 +35,7 @@ def _admitting(typing_context: Any, lows: Any, highs: Any, at: Any, length: Any,
         codes, place = v.repeated(v.given(4, types.uint8), _BYTES), v.given(2)
         above = builder.icmp_unsigned("<=", v.load(_BYTES, 0, place), codes)
         below = builder.icmp_unsigned("<=", codes, v.load(_BYTES, 1, place))
-        return _first_bits(v, builder.and_(above, below), 3)
+        return first_bits(v, v.mask(builder.and_(above, below)), 3)
 
     return types.int64(lows, highs, at, length, code), generate
 
@@ -46,7 +49,7 @@ def _agreeing(typing_context: Any, prints: Any, at: Any, length: Any, own: Any) 
         prints = v.load(_BYTES, 0, v.given(1))
         same = builder.icmp_unsigned("==", prints, v.repeated(v.given(3, types.uint8), _BYTES))
         anything = builder.icmp_unsigned("==", prints, constant(_BYTES, 0))
-        return _first_bits(v, builder.or_(same, anything), 2)
+        return first_bits(v, v.mask(builder.or_(same, anything)), 2)
 
     return types.int64(prints, at, length, own), generate
 
@@ -78,6 +81,17 @@ def _lowest(typing_context: Any, mask: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         v = Vectors(context, builder, signature, arguments)
         return v.lowest(v.given(0))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def _counted_bits(typing_context: Any, mask: Any) -> Any:
+    """How many bits a mask has."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        v = Vectors(context, builder, signature, arguments)
+        return v.call("llvm.ctpop.i64", LONG, v.given(0))
 
     return types.int64(types.int64), generate
 
@@ -114,3 +128,4 @@ agreeing: Any = _agreeing_plainly if _plain else _agreeing
 passing_words: Any = _passing_plainly if _plain else _passing_words
 mask_of: Any = int if _plain else _mask_of
 lowest: Any = _lowest_plainly if _plain else _lowest
+counted_bits: Any = int.bit_count if _plain else _counted_bits

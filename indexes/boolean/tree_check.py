@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from indexes.boolean.batches import EQ
 from indexes.boolean.codes import Codes
-from indexes.boolean.fingerprints import ANY, fingerprint_of
 from indexes.boolean.kernels import NIL
-from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, SIZE_MASK, Rows
-from indexes.boolean.tree_groups import factor_of, group_of, mark_of
+from indexes.boolean.row_words import Rows
 from indexes.boolean.tree_layout import (
     CARD_LEVELS,
     COLUMN,
@@ -17,14 +14,9 @@ from indexes.boolean.tree_layout import (
     E_START,
     ENTRIES,
     ENTRY,
-    FOLDS,
-    GREATEST,
     GROUPS,
-    LEAST,
     LEFT,
-    MORE_COLUMNS,
     MOST_DEPTH,
-    NOBODY,
     OTHERS,
     OVER,
     PARENT,
@@ -35,31 +27,25 @@ from indexes.boolean.tree_layout import (
     ROOM,
     ROOT,
     ROW,
-    SECOND,
     SEGMENT,
-    SHARES,
     SIZE,
-    SPREAD,
     START,
-    THIRD,
     Tree,
     word_of,
 )
-from indexes.boolean.tree_local import Options, localise
+from indexes.boolean.tree_local import Options
+from indexes.boolean.tree_member_check import MemberChecker
 from indexes.boolean.tree_run_check import check_runs
 
-# Kernels of kernels have no way in from Python.
-_word_of, _factor_of, _group_of, _mark_of = (
-    getattr(kernel, "py_func", kernel) for kernel in (word_of, factor_of, group_of, mark_of)
-)
+_word_of = getattr(word_of, "py_func", word_of)  # kernels of kernels have no way in from Python
 
 
-class TreeChecker:
+class TreeChecker(MemberChecker):
     def __init__(self, tree: Tree, rows: Rows, codes: Codes, options: Options) -> None:
-        self.t, self.r, self.codes, self.options = tree, rows, codes, options
+        super().__init__(tree, rows, codes)
+        self.options = options
         self.seen: list[int] = []  # rows
         self.buckets: set[int] = set()
-        self.demand = np.ones(len(codes.starts))
 
     def c_node(self, node: int, path: list[int]) -> tuple[np.ndarray, float, int]:
         """Check a c-node and all below it; return its own box, greatest weight and members."""
@@ -81,6 +67,7 @@ class TreeChecker:
             below, top, members = self.p_node(pnode, [*path, column])
             box, best, size = _union(box, below[: len(path)]), max(best, top), size + members
         assert (t.own[node, : len(path)] == box).all()
+        assert t.alike[node] == (bool(path) and box[-1, 0] == box[-1, 1])
         assert t.top[node] == best
         return box, best, size
 
@@ -111,6 +98,7 @@ class TreeChecker:
             others.append(len(groups))
             self.shares(at, row, path)
             self.tests(at, row)
+            self.hints(at, row)
             self.marks(at, groups)
         assert t.best[node] == best
         assert t.oldest[node] <= oldest
@@ -118,79 +106,6 @@ class TreeChecker:
             self.bounds(node, np.array(on_levels), np.array(of_groups))
             assert t.cards[node, OTHERS] >= min(255, max(others))
         return box
-
-    def bounds(self, node: int, on_levels: np.ndarray, of_groups: np.ndarray) -> None:
-        """Of members' weights, rows of which are given, on the path and in groups (NaN: none)."""
-        t, unit = self.t, float(self.t.heaviest[node]) / 255
-        least, greatest = t.cards[node, LEAST:GREATEST], t.cards[node, GREATEST:OTHERS]
-        levels = slice(on_levels.shape[1])
-        assert (least[levels] * unit <= on_levels.min(axis=0)).all()
-        assert (greatest[levels] * unit * (1 + 1e-9) >= on_levels.max(axis=0)).all()
-        assert (least[levels] < NOBODY).all()  # or rounding leaves nothing of a sum for others
-        had = ~np.isnan(of_groups).all(axis=0)
-        assert (t.floors[node, had] * unit <= np.nanmin(of_groups[:, had], axis=0)).all()
-        assert (t.caps[node, had] * unit * (1 + 1e-9) >= np.nanmax(of_groups[:, had], axis=0)).all()
-
-    def shares(self, at: int, row: int, path: list[int]) -> None:
-        """A member's bound never falls short, whatever the event's weights are."""
-        if self.t.m_sum[at] == np.inf:
-            return
-        t, unit = self.t, float(self.t.m_sum[at]) / 255 * (1 + 1e-9)
-        columns, weights = self.weights(row)
-        packed = int(t.m_record[at, SHARES])
-        own, *tested = ((packed >> shift & 255) * unit for shift in (0, 8, 16, 24))
-        assert not path or own >= weights[columns == path[-1]].sum()
-        words = self.words(at)
-        shares = sorted(zip((word >> 16 for word in words), tested, strict=True))
-        left = {column: sorted(weights[columns + 1 == column]) for column, _ in shares}
-        for column, share in shares:
-            assert share >= (left[column].pop(0) if column else 0.0)
-        parts = np.zeros(MORE_COLUMNS + 1)  # by folded column
-        for column, share in shares:
-            parts[(column - 1) % FOLDS] += share if column else 0.0
-        for told in t.m_told[at].tolist():
-            parts[told >> 8] += (told & 255) * unit
-        beside = ~np.isin(columns, path[-1:])
-        missing = np.bincount(columns[beside] % FOLDS, weights[beside], MORE_COLUMNS + 1) - parts
-        assert missing[:FOLDS].clip(min=0).sum() <= parts[MORE_COLUMNS] * (1 + 1e-9)
-
-    def prints(self, node: int, at: int, row: int, path: list[int]) -> None:
-        """A member's fingerprint is that of an equality on the c-node's own column, if any."""
-        wanted, columns = [], self.weights(row)[0].tolist()
-        start, size = int(self.r.start[row]), len(columns)
-        metas, first = self.r.meta[2 * start + 1 :], start + size // 2 + 1 + size
-        for i, column in enumerate(columns):  # equalities come first, and have one operand each
-            if path and column == path[-1] and metas[i] >> KIND_SHIFT == EQ:
-                wanted.append(fingerprint_of(float(self.r.reals[first + i])))
-        assert int(self.t.m_print[at]) in (wanted or [ANY])
-        assert self.t.printed[node] or not wanted
-
-    def weights(self, row: int) -> tuple[np.ndarray, np.ndarray]:
-        """Columns and weights of a row's predicates."""
-        start = int(self.r.start[row])
-        size = int(self.r.meta[2 * start]) & SIZE_MASK
-        metas, first = self.r.meta[2 * start + 1 : 2 * start + 1 + size], start + size // 2 + 1
-        return metas.astype(np.int64) & COLUMN_MASK, self.r.reals[first : first + size]
-
-    def words(self, at: int) -> list[int]:
-        second, third = self.t.m_record[at, [SECOND, THIRD]].tolist()
-        return [int(self.t.m_first[at]), second, third]
-
-    def tests(self, at: int, row: int) -> None:
-        """Every word of a member is the test of a predicate of its row."""
-        own = {(column + 1, low, high) for column, low, high in self.predicates(row)}
-        for word in self.words(at):
-            test = word >> 16, (word >> 8) & 255, word & 255
-            assert test in own or test == (0, 1, 255)
-
-    def groups(self, node: int, columns: np.ndarray) -> np.ndarray:
-        factor = _factor_of(self.t.cards[node, SPREAD])
-        return np.array([_group_of(factor, column) for column in columns], np.int64)
-
-    def marks(self, at: int, groups: np.ndarray) -> None:
-        """A member bears the marks of all columns beside those on the card, and no others."""
-        marks = {_mark_of(group) for group in groups.tolist()}
-        assert self.t.m_beside[at] == sum(marks)
 
     def p_node(self, pnode: int, path: list[int]) -> tuple[np.ndarray, float, int]:
         """Check a p-node and its buckets; return their total box, greatest weight and members."""
@@ -232,18 +147,6 @@ class TreeChecker:
         assert size > 0
         assert (t.total[node, : len(path)] == total).all()
         return total, best, size
-
-    def predicates(self, row: int) -> list[tuple[int, int, int]]:
-        """Column and codes of each predicate of a row, from its operands."""
-        rows = np.array([row], np.int32)
-        local = localise(self.r, self.codes, self.demand, 1, rows, True)
-        columns, lows, highs = local.columns.tolist(), local.lows.tolist(), local.highs.tolist()
-        return list(zip(columns, lows, highs, strict=True))
-
-    def interval(self, row: int, column: int) -> tuple[int, int]:
-        own = [(high - low, low, high) for c, low, high in self.predicates(row) if c == column]
-        narrowest = min(own, key=lambda interval: interval[0])
-        return narrowest[1], narrowest[2]
 
 
 def check_tree(tree: Tree, rows: Rows, codes: Codes, live: np.ndarray, options: Options) -> None:

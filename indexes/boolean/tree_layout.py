@@ -8,9 +8,9 @@ All buckets of a p-node stand one after another in `entries`, so that stabbing t
 over words and not a descent; below the root the buckets of all p-nodes of a c-node share one run.
 In the same way the p-nodes of a c-node are a run of `directory`, and the members of an l-node are
 runs of columns, each of which is tested for many members at a time: the codes on the c-node's own
-column, the fingerprint of an equality on it, the sum of weights with marks of the columns beside
-the path, a word that tests a further predicate, and a record with what is asked of the few that
-are left, among it how their weights are shared by columns.
+column, the fingerprint of an equality on it, hints of two further predicates, the sum of weights
+with marks of the columns beside the path, a word that tests a further predicate, and a record with
+what is asked of the few that are left, among it how their weights are shared by columns.
 A word packs column + 1, low and high; column + 1 is 0 where there is nothing to test.
 
 Row 0 of `c` is the root.
@@ -71,6 +71,7 @@ class Tree(NamedTuple):
     top: np.ndarray  # f4[c-nodes]  ... and in the p-directory
     oldest: np.ndarray  # i8[c-nodes]  least id in the l-node
     printed: np.ndarray  # b1[c-nodes]  whether a member has a fingerprint
+    alike: np.ndarray  # b1[c-nodes]  whether `own` has one code on the c-node's column
     lost: np.ndarray  # i8[c-nodes]  false candidates in the l-node that searches have met
     p: np.ndarray  # i4[p-nodes, P_FIELDS]
     p_top: np.ndarray  # f4[p-nodes]
@@ -84,6 +85,8 @@ class Tree(NamedTuple):
     m_low: np.ndarray  # u1[members]
     m_high: np.ndarray  # u1[members]
     m_print: np.ndarray  # u1[members]  what an equality on the own column asks for, or ANY
+    m_hint: np.ndarray  # u1[members]  of the predicate that the first word tests, see `hints`
+    m_other: np.ndarray  # u1[members]  ... and of the second one's
     m_first: np.ndarray  # u4[members]  the word that rejects most
     m_sum: np.ndarray  # f4[members]  sum of weights, never too small
     m_beside: np.ndarray  # u4[members]  marks of the columns beside the path: see `tree_groups`
@@ -108,12 +111,24 @@ C_ARRAYS = (
     "top",
     "oldest",
     "printed",
+    "alike",
     "lost",
 )
 P_ARRAYS = ("p", "p_top")
 E_ARRAYS = ("e_word", "e_low", "e_high", "e_node", "e_top")
 D_ARRAYS = ("d_column", "d_node")
-M_ARRAYS = ("m_low", "m_high", "m_print", "m_first", "m_sum", "m_beside", "m_record", "m_told")
+M_ARRAYS = (
+    "m_low",
+    "m_high",
+    "m_print",
+    "m_hint",
+    "m_other",
+    "m_first",
+    "m_sum",
+    "m_beside",
+    "m_record",
+    "m_told",
+)
 
 
 def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tree:
@@ -132,6 +147,7 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         top=aligned_zeros(c, np.float32),
         oldest=aligned_zeros(c, np.int64),
         printed=aligned_zeros(c, np.bool_),
+        alike=aligned_zeros(c, np.bool_),
         lost=aligned_zeros(c, np.int64),
         p=aligned_zeros((p, P_FIELDS), np.int32),
         p_top=aligned_zeros(p, np.float32),
@@ -145,6 +161,8 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
         m_low=aligned_zeros(members, np.uint8),
         m_high=aligned_zeros(members, np.uint8),
         m_print=aligned_zeros(members, np.uint8),
+        m_hint=aligned_zeros(members, np.uint8),
+        m_other=aligned_zeros(members, np.uint8),
         m_first=aligned_zeros(members, np.uint32),
         m_sum=aligned_zeros(members, np.float32),
         m_beside=aligned_zeros(members, np.uint32),
@@ -182,6 +200,8 @@ def copy_members(t, source, to, count):
     _copy_run(t.m_low, source, to, count)
     _copy_run(t.m_high, source, to, count)
     _copy_run(t.m_print, source, to, count)
+    _copy_run(t.m_hint, source, to, count)
+    _copy_run(t.m_other, source, to, count)
     _copy_run(t.m_first, source, to, count)
     _copy_run(t.m_sum, source, to, count)
     _copy_run(t.m_beside, source, to, count)

@@ -1,79 +1,28 @@
-"""Testing the members of l-nodes: one column of tests after another, for many members each."""
+"""Testing the members of l-nodes that passed their first tests, one by one, and offering them."""
 
 import numpy as np
 
 from indexes.boolean.evaluation import about_score_of, all_hold, score_of
 from indexes.boolean.gain_masks import reaching
 from indexes.boolean.kernels import NIL, hot
-from indexes.boolean.masks import BLOCK, CHUNK, admitting, lowest, passing_words
+from indexes.boolean.masks import CHUNK
 from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
-from indexes.boolean.tree_asking import note_agreeing, noted
 from indexes.boolean.tree_bounds import member_bound
-from indexes.boolean.tree_layout import (
-    COLUMN,
-    COUNT,
-    DEPTH,
-    PNODE,
-    SECOND,
-    SEGMENT,
-    THIRD,
-    TOLD,
-    row_of,
+from indexes.boolean.tree_layout import SECOND, THIRD, TOLD, row_of
+from indexes.boolean.tree_rates import SLACK, to_beat
+from indexes.boolean.tree_sifting import (
+    EVALUATED,
+    admitted,
+    admitting_first,
+    ask_for_first,
+    let_wait,
+    list_chunks,
+    own_column,
+    passing_first,
 )
-from indexes.boolean.tree_rates import SLACK, no_test, to_beat
 from indexes.boolean.tree_stab import admits
 from indexes.prefetching import prefetch
-
-VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nodes, l-nodes
-
-
-@hot
-def skip_strangers(t, node, s, j, at, end):
-    """The next chunk of an l-node with a member that has the event's fingerprint, or its end."""
-    if not t.printed[node]:
-        return at
-    while at < end and not noted(t, node, s, j, at, min(CHUNK, end - at)):
-        at += CHUNK
-    return min(at, end)
-
-
-@hot
-def _admitted(t, node, s, j, at, length):
-    """A mask of the members that admit the event's value on the c-node's own column."""
-    pnode = t.c[node, PNODE]
-    if pnode == NIL:
-        return admitting(t.m_low, t.m_high, at, length, s.seen[0])
-    column = t.p[pnode, COLUMN]
-    if not t.printed[node]:
-        return admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
-    mask = noted(t, node, s, j, at, length)
-    level = t.c[node, DEPTH] - 1
-    # An event that reaches a box of one code has the code of all members.
-    if mask and t.own[node, level, 0] != t.own[node, level, 1]:
-        mask &= admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
-    return mask
-
-
-@hot
-def _admitting_first(t, s, at, mask):
-    """Of members in a mask, those whose first word the event passes."""
-    for block in range(0, CHUNK, BLOCK):
-        some = (mask >> block) & ((1 << BLOCK) - 1)
-        if some:
-            mask ^= (some & ~passing_words(t.m_first, at + block, s.seen)) << block
-    return mask
-
-
-@hot
-def _let_wait(t, node, s, at, mask, waiting):
-    """Let the members in a mask wait for tests of their own; return how many wait."""
-    while mask:
-        s.kept[waiting], s.homes[waiting] = at + lowest(mask), node
-        prefetch(t.m_first, s.kept[waiting])
-        waiting += 1
-        mask &= mask - 1
-    return waiting
 
 
 @hot
@@ -85,20 +34,20 @@ def may_reach(t, s, at, length, test):
 
 
 @hot
-def screen_chunk(t, node, s, j, at, length, test, waiting):
-    """Let members of the j-th l-node that pass the first tests wait; return how many wait.
+def screen_chunk(t, node, s, at, length, test, waiting):
+    """Let members of an l-node that pass the first tests wait; return how many wait.
 
     What leaves out most comes first: fingerprints, or the score where there is one to reach.
     """
     if not test.least > -np.inf:
-        mask = _admitting_first(t, s, at, _admitted(t, node, s, j, at, length))
+        mask = admitting_first(t, s, at, admitted(t, node, s, at, length))
     elif t.printed[node]:
-        mask = _admitted(t, node, s, j, at, length)
+        mask = admitted(t, node, s, at, length)
         mask &= may_reach(t, s, at, length, test) if mask else 0
     else:
         mask = may_reach(t, s, at, length, test)
-        mask &= _admitted(t, node, s, j, at, length) if mask else 0
-    return _let_wait(t, node, s, at, mask, waiting)
+        mask &= admitted(t, node, s, at, length) if mask else 0
+    return let_wait(t, node, s, at, mask, waiting)
 
 
 @hot
@@ -127,7 +76,7 @@ def _promising(t, s, kept, most, score):
         at, home = s.kept[i], s.homes[i]
         if home != node:
             node = home
-            own = s.worth[t.p[t.c[node, PNODE], COLUMN] + 1] if t.c[node, DEPTH] else 0.0
+            own = s.worth[own_column(t, node) + 1]
         s.kept[left] = at
         bound = min(t.m_sum[at] * most, member_bound(t, at, s.worth, s.folded, own))
         left += not bound < score
@@ -168,20 +117,37 @@ def offer_members(t, r, s, waiting, most, k, ids, scores, size, counted):
 
 
 @hot
-def list_leaf(t, r, node, s, ids, end, counted):
-    """Append the ids of the matching members of an l-node; return where they end."""
-    first, count = t.c[node, SEGMENT], t.c[node, COUNT]
-    counted[VISITED] += count
-    counted[READ] += 1
-    if t.printed[node]:
-        note_agreeing(t, node, s, 0, False)
-    for at in range(first, first + count, CHUNK):
-        length = min(CHUNK, first + count - at)
-        kept = passing(t, s, screen_chunk(t, node, s, 0, at, length, no_test(), 0))
-        counted[EVALUATED] += kept
-        for i in range(kept):
-            row = row_of(t, s.kept[i])
-            if all_hold(r, row, s.values):
-                ids[end] = r.ids[row]
-                end += 1
+def _list_members(t, r, s, waiting, ids, end, counted):
+    """Append the ids of the waiting members that match; return where they end."""
+    kept = passing(t, s, waiting)
+    counted[EVALUATED] += kept
+    _prefetch_rows(t, r, s, kept)
+    for i in range(kept):
+        row = row_of(t, s.kept[i])
+        if all_hold(r, row, s.values):
+            ids[end] = r.ids[row]
+            end += 1
+    return end
+
+
+@hot
+def list_leaves(t, r, s, leaves, ids, end, counted):
+    """Append the ids of the matching members of l-nodes in `found`.
+
+    Returns where they end, or NIL without room.
+    """
+    j, done, waiting, count, i = 0, 0, 0, 0, 0
+    ask_for_first(t, s, leaves)
+    while i < count or j < leaves or waiting:
+        if i == count and j < leaves:
+            count, j, done = list_chunks(t, s, j, done, leaves, leaves, counted)
+            i = 0
+        if i < count:
+            waiting = let_wait(t, s.owners[i], s, s.chunks[i], passing_first(t, s, i), waiting)
+            i += 1
+        if waiting >= CHUNK or (i == count and j == leaves):
+            if end + waiting > len(ids):
+                return NIL
+            end = _list_members(t, r, s, waiting, ids, end, counted)
+            waiting = 0
     return end

@@ -102,7 +102,7 @@ def new_c(t, pnode, depth):
         t.own[node, level, 1] = t.total[node, level, 1] = 0
     t.best[node] = t.top[node] = -1.0
     t.oldest[node], t.lost[node] = np.iinfo(np.int64).max, 0
-    t.printed[node] = False
+    t.printed[node] = t.alike[node] = False
     forget_weights(t, node)
     t.cards[node, SPREAD] = 0
     _set_path(t, node, pnode, depth)
@@ -183,7 +183,7 @@ def show_bounds(t, node):
         at, level = entries_of(t, p)[0] + t.c[node, ENTRY], t.c[node, DEPTH] - 1
         low, high = np.int64(t.own[node, level, 0]), np.int64(t.own[node, level, 1])
         t.e_word[at] = word_of(np.int64(t.p[p, COLUMN]), low, high)
-        t.e_low[at], t.e_high[at] = low, high
+        t.e_low[at], t.e_high[at], t.alike[node] = low, high, low == high
         t.e_top[at] = t.top[node]
 
 

@@ -7,13 +7,13 @@ the l-nodes below them.  What has a bound below the k-th best score is left out.
 import numpy as np
 from numba import njit
 
+from indexes.boolean.codes import ask_for_codes
 from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.matching import close_event, spread, unspread
 from indexes.boolean.ranking import sort_best_first
-from indexes.boolean.tree_asking import ask_for_codes
 from indexes.boolean.tree_bounds import weigh_event
 from indexes.boolean.tree_layout import COUNT
-from indexes.boolean.tree_leaves import list_leaf
+from indexes.boolean.tree_leaves import list_leaves
 from indexes.boolean.tree_queue import drop_best, heapify
 from indexes.boolean.tree_rates import SLACK, to_beat
 from indexes.boolean.tree_reading import read_leaves
@@ -47,7 +47,7 @@ def _enough(leaves, all_followed, ones):
 @hot
 def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     """The best of what matches event i; return how many (Algorithm 6)."""
-    encode_event(codes, events, i, s.seen)
+    encode_event(codes, events, i, s.seen, s.asked)
     most, ones = weigh_event(events, i, s.worth, s.folded)
     most = most if ones else most * SLACK
     size, k = 0, len(ids) if prune else _NEVER
@@ -93,7 +93,7 @@ def rank(t, r, codes, events, columns, prune, table, counted):
 @hot
 def list_one(t, r, codes, events, i, s, ids, end, counted):
     """Append the ids of what matches event i; return where they end, or NIL without room."""
-    encode_event(codes, events, i, s.seen)
+    encode_event(codes, events, i, s.seen, s.asked)
     s.reached[0], reached = 0, 1  # the root's own l-node comes first
     for at in range(events.starts[i], events.starts[i + 1]):
         pnode = t.at_root[events.columns[at]]
@@ -103,11 +103,7 @@ def list_one(t, r, codes, events, i, s, ids, end, counted):
     while done < reached:
         reached, leaves = follow(t, -1.0, s, done, reached, leaves)
         done += 1
-    for j in range(leaves):
-        if end + t.c[s.found[j], COUNT] > len(ids):
-            end = NIL
-            break
-        end = list_leaf(t, r, s.found[j], s, ids, end, counted)
+    end = list_leaves(t, r, s, leaves, ids, end, counted)
     clear_event(events, i, s)
     return end
 

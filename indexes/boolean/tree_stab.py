@@ -6,10 +6,11 @@ import numpy as np
 
 from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import BLOCK, code_after, first_after
+from indexes.boolean.fingerprints import fingerprint
+from indexes.boolean.hints import SET_BYTES, clear_asked, write_asked
 from indexes.boolean.kernels import hot, inner
 from indexes.boolean.knapsacks import LANES
 from indexes.boolean.masks import CHUNK, admitting, lowest
-from indexes.boolean.tree_asking import NOTED, NOTES
 from indexes.boolean.tree_groups import MARKS
 from indexes.boolean.tree_layout import (
     C_FIELDS,
@@ -23,6 +24,7 @@ from indexes.boolean.tree_layout import (
 )
 from indexes.prefetching import prefetch
 
+SIFTED = 64  # chunks of members that are noted at once
 _RANKS = 65
 _AHEAD = 4  # c-nodes whose entries are asked for before they are stabbed
 
@@ -37,8 +39,12 @@ class Scratch(NamedTuple):
     by_worth: np.ndarray  # i8[columns]  an event's columns + 1, the greatest weight first
     parts: np.ndarray  # f8[MOST_PREDICATES]
     kept: np.ndarray  # i8[2 * CHUNK]  members that wait for further tests
-    agreeing: np.ndarray  # u8[NOTES * NOTED]  masks of members with the event's fingerprint
     homes: np.ndarray  # i4[2 * CHUNK]  their c-nodes
+    chunks: np.ndarray  # i8[SIFTED + 1]  where chunks begin in which members are left
+    left: np.ndarray  # u8[SIFTED + 1]  masks of these members
+    owners: np.ndarray  # i4[SIFTED + 1]  their c-nodes
+    asked: np.ndarray  # u1[SET_BYTES]  the hints that an event meets
+    pace: np.ndarray  # i8[1]  l-nodes that are sifted together
     folded: np.ndarray  # f8[256]  the greatest weight of an event's columns with the same fold
     reached: np.ndarray  # i4[c-nodes]  a queue of those to be followed
     found: np.ndarray  # i4[c-nodes]
@@ -72,8 +78,12 @@ def new_scratch(columns, nodes):
         np.zeros(columns, np.int64),
         np.empty(MOST_PREDICATES),
         np.empty(2 * CHUNK, np.int64),
-        np.empty(NOTES * NOTED, np.uint64),
         np.empty(2 * CHUNK, np.int32),
+        np.empty(SIFTED + 1, np.int64),
+        np.empty(SIFTED + 1, np.uint64),
+        np.empty(SIFTED + 1, np.int32),
+        np.zeros(SET_BYTES, np.uint8),
+        np.ones(1, np.int64),
         np.zeros(256),
         np.empty(nodes + 1, np.int32),
         np.empty(nodes + 1, np.int32),
@@ -97,9 +107,10 @@ def new_scratch(columns, nodes):
 
 
 @hot
-def encode_event(codes, events, i, seen):
+def encode_event(codes, events, i, seen, asked):
     """Codes by column + 1; all others stay 0, which no test admits.  Place 0 passes all tests."""
     seen[0] = 1
+    clear_asked(asked)
     start, end = events.starts[i], events.starts[i + 1]
     for at in range(start, end):
         column = events.columns[at]
@@ -109,6 +120,7 @@ def encode_event(codes, events, i, seen):
     for at in range(start, end):
         column, value = events.columns[at], events.values[at]
         seen[column + 1] = code_after(codes, column, value, np.int64(seen[column + 1]))
+        write_asked(asked, np.int64(column), fingerprint(value))
 
 
 @hot

@@ -3,6 +3,7 @@
 import numpy as np
 
 from indexes.boolean.fingerprints import ANY
+from indexes.boolean.hints import ANYTHING, hint_of
 from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_layout import (
@@ -82,9 +83,14 @@ def _write_tests(t, r, at, local, member, path, depth):
             word = word_of(np.int64(local.columns[i]), low, high)
             if word != NOTHING:
                 shares |= _parts_of(r.reals[w + i - start], total) << (8 * (place + 1))
+        hint = ANYTHING
+        if i != NIL:
+            hint = hint_of(np.int64(local.columns[i]), np.int64(local.prints[i]))
         if place == 0:
-            t.m_first[at] = np.uint32(word)
+            t.m_first[at], t.m_hint[at] = np.uint32(word), hint
         else:
+            if place == 1:
+                t.m_other[at] = hint
             t.m_record[at, SECOND + place - 1] = np.uint32(word)
     t.m_record[at, SHARES] = np.uint32(shares)
     _tell_others(t, r, at, local, member, path[depth - 1] if depth else NIL, first, second, third)

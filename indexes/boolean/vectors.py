@@ -4,7 +4,9 @@ from typing import Any
 
 from numba.core import cgutils, types
 
-__all__ = ["BYTE", "LONG", "NUMBER", "REAL", "SINGLE", "Vectors", "constant", "vector"]
+__all__ = [
+    "BYTE", "LONG", "NUMBER", "REAL", "SINGLE", "Vectors", "constant", "listed", "vector",
+]  # fmt: skip
 
 _ir = cgutils.ir
 BYTE, NUMBER, LONG = (_ir.IntType(bits) for bits in (8, 32, 64))
@@ -75,6 +77,10 @@ class Vectors:
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, values)
 
+    def can(self, feature: str) -> bool:
+        """Whether the processor that is compiled for is known to have a feature."""
+        return f"+{feature}" in self._context.codegen().magic_tuple()[2].split(",")
+
     def lowest(self, mask: Any) -> Any:
         """The place of the lowest bit of a mask that has one."""
         return self.call("llvm.cttz.i64", LONG, mask, _ir.IntType(1)(1))
@@ -82,3 +88,8 @@ class Vectors:
 
 def constant(kind: Any, value: float) -> Any:
     return _ir.Constant(kind, [value] * kind.count)
+
+
+def listed(values: list[int], kind: Any = NUMBER) -> Any:
+    """A constant of different numbers."""
+    return _ir.Constant(vector(kind, len(values)), values)

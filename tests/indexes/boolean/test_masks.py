@@ -3,11 +3,17 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
+from numba import config, njit
+from numba.core.registry import cpu_target
 
 from indexes.boolean.fingerprints import ANY, fingerprint, fingerprint_of
 from indexes.boolean.gain_masks import reaching
+from indexes.boolean.hints import ANYTHING, SET_BYTES, clear_asked, hint_of, meeting, write_asked
 from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
+
+# Without the compiler sets are always looked up.
+features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+can_shuffle = config.DISABLE_JIT or "+avx2" in features
 
 
 @njit
@@ -58,6 +64,47 @@ def test_a_mask_has_the_places_of_all_that_agree_or_ask_for_nothing(prints, at, 
     places = np.zeros(CHUNK, np.int64)
     count = agreeing_places(array, at, length, own, places)
     assert places[:count].tolist() == [i for i in range(length) if prints[i] in (ANY, own)]
+
+
+@njit
+def met(hints, at, length, asked):
+    return meeting(hints, at, length, asked)
+
+
+@given(
+    st.lists(st.integers(0, 255), min_size=CHUNK, max_size=CHUNK),
+    st.integers(0, 70),
+    st.integers(1, CHUNK),
+    st.sets(st.integers(0, 255)),
+)
+def test_a_mask_has_the_places_of_all_hints_in_a_set(hints, at, length, chosen):
+    array, asked = np.zeros(at + CHUNK, np.uint8), np.zeros(SET_BYTES, np.uint8)
+    array[at:] = hints
+    for hint in chosen:
+        asked[hint >> 3] |= 1 << (hint & 7)
+    mask = met(array, at, length, asked)
+    if can_shuffle:
+        assert [bool(mask >> i & 1) for i in range(CHUNK)] == [
+            i < length and hints[i] in chosen for i in range(CHUNK)
+        ]
+    else:
+        assert mask & (1 << 64) - 1 == (1 << length) - 1
+
+
+@njit
+def ask_for(asked, column, print):
+    clear_asked(asked)
+    write_asked(asked, column, print)
+    return hint_of(column, ANY), hint_of(column, print)
+
+
+@given(st.integers(0, (1 << 18) - 1), st.integers(1, 255))
+def test_an_event_meets_the_hints_of_its_column_and_value_and_of_nothing(column, print):
+    asked = np.full(SET_BYTES, 255, np.uint8)
+    hints = ask_for(asked, column, print)
+    assert all(1 <= hint <= 255 for hint in hints)
+    bits = np.unpackbits(asked, bitorder="little")
+    assert set(np.flatnonzero(bits).tolist()) == {ANYTHING, *hints}
 
 
 @njit

@@ -5,8 +5,8 @@ import pytest
 
 from indexes.boolean import BEStarTree, Predicate
 from indexes.boolean.masks import CHUNK
-from indexes.boolean.tree_asking import NOTED
 from indexes.boolean.tree_layout import COUNT
+from indexes.boolean.tree_stab import SIFTED
 from tests.boolean_oracle import Expressions
 
 ATTRIBUTES = [f"n{i}" for i in range(30)]
@@ -29,19 +29,20 @@ def test_l_nodes_are_bounded_if_they_have_many_members_that_may_match(values, pr
     assert (tree.leaves_pruned > 0) == pruned
 
 
-def test_l_nodes_with_more_members_than_fingerprints_are_noted_of():
-    """Each value leaves the members of others behind, though they share an l-node."""
+def test_l_nodes_with_more_members_than_are_sifted_at_once():
+    """Each value leaves the members of the other one behind, though they share an l-node."""
+    count = 2 * SIFTED * CHUNK + 600
     conjunctions = [
-        [Predicate("a", "=", id % 4, 1 + id % 3), Predicate("b", "<=", id % 5)]
-        for id in range(6000)
+        [Predicate("a", "=", id % 2, 1 + id % 3), Predicate("b", "<=", id % 5)]
+        for id in range(count)
     ]
     expected = Expressions()
     for id, conjunction in enumerate(conjunctions):
         expected.insert(id, conjunction)
-    tree = BEStarTree.build(np.arange(6000), conjunctions, leaf_capacity=2000)
+    tree = BEStarTree.build(np.arange(count), conjunctions, leaf_capacity=count // 2)
     tree.check()
-    assert (tree._tree.c[tree._tree.printed, COUNT]).max() > NOTED * CHUNK
-    for value in range(5):
+    assert (tree._tree.c[tree._tree.printed, COUNT]).max() > SIFTED * CHUNK
+    for value in range(3):
         event = {"a": value, "b": (3, 0.5)}
         assert tree.top_k(event, 2000) == expected.top_k(event, 2000)
         assert tree.match(event) == expected.match(event)

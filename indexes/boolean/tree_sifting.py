@@ -1,0 +1,183 @@
+"""The first tests of members, each for all chunks of several l-nodes before the next.
+
+So what a test reads can be asked for while the one before it runs, and no step depends on how the
+one before it ended: `list_chunks` looks at the codes on the own column or at fingerprints, and
+notes the chunks in which members are left; `passing_first` looks at the words of these.
+"""
+
+import numpy as np
+
+from indexes.boolean.fingerprints import fingerprint
+from indexes.boolean.hints import meeting
+from indexes.boolean.kernels import NIL, hot
+from indexes.boolean.masks import (
+    BLOCK,
+    CHUNK,
+    admitting,
+    agreeing,
+    counted_bits,
+    lowest,
+    mask_of,
+    passing_words,
+)
+from indexes.boolean.tree_layout import COLUMN, COUNT, PNODE, SEGMENT
+from indexes.boolean.tree_stab import SIFTED
+from indexes.prefetching import prefetch
+
+MOST_ASKED = 8 * CHUNK  # members of an l-node that are asked for at once
+_CROWD = 3  # members of a block whose words are tested together
+_AHEAD = 8  # l-nodes that are asked for before one is sifted
+VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nodes, l-nodes
+
+
+@hot
+def own_column(t, node):
+    """The column that a c-node is a bucket of, or NIL for the root."""
+    pnode = t.c[node, PNODE]
+    return np.int64(t.p[pnode, COLUMN]) if pnode != NIL else np.int64(NIL)
+
+
+@hot
+def admitted(t, node, s, at, length):
+    """A mask of the members that admit the event's value on the c-node's own column."""
+    column = own_column(t, node)
+    if not t.printed[node]:
+        return admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
+    mask = agreeing(t.m_print, at, length, fingerprint(s.values[column]))
+    # An event that reaches a box of one code has the code of all members.
+    if mask and not t.alike[node]:
+        mask &= admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
+    return mask
+
+
+@hot
+def meets_hints(t, s, at, length):
+    """A mask of the members whose hints the event meets."""
+    return meeting(t.m_hint, at, length, s.asked) & meeting(t.m_other, at, length, s.asked)
+
+
+@hot
+def admitting_first(t, s, at, mask):
+    """Of members in a mask, those whose first word the event passes.
+
+    Where there are only a few they stay: whoever waits is tested on its own.
+    """
+    for block in range(0, CHUNK, BLOCK):
+        some = (mask >> block) & ((1 << BLOCK) - 1)
+        if counted_bits(some) >= _CROWD:
+            mask ^= (some & ~passing_words(t.m_first, at + block, s.seen)) << block
+    return mask
+
+
+@hot
+def ask_for_first(t, s, leaves):
+    """Ask for the l-nodes that are sifted first."""
+    for j in range(min(_AHEAD, leaves)):
+        _ask_for_chunks(t, s.found[j])
+
+
+@hot
+def _ask_for_chunks(t, node):
+    """Ask for what sifting the members of an l-node begins with."""
+    first, last = t.c[node, SEGMENT], t.c[node, SEGMENT] + min(t.c[node, COUNT], MOST_ASKED)
+    prefetch(t.lost, node)
+    if t.printed[node]:
+        for at in range(first, last, CHUNK):
+            prefetch(t.m_print, at)
+    else:
+        for at in range(first, last, CHUNK):
+            prefetch(t.m_hint, at)
+            prefetch(t.m_other, at)
+
+
+@hot
+def _note_chunks(t, s, node, first, last, count):
+    """Note the chunks from `first` on with members that fingerprints or hints leave."""
+    printed = t.printed[node]
+    own = fingerprint(s.values[own_column(t, node)]) if printed else np.int64(0)
+    for at in range(first, last, CHUNK):
+        length = min(CHUNK, last - at)
+        mask = agreeing(t.m_print, at, length, own) if printed else meets_hints(t, s, at, length)
+        s.chunks[count], s.owners[count], s.left[count] = at, node, np.uint64(mask)
+        count += mask != 0
+    return count
+
+
+@hot
+def _ask_for_others(t, s, count):
+    """Ask for what noted chunks are tested by next."""
+    for i in range(count):
+        at, node = s.chunks[i], s.owners[i]
+        if t.printed[node]:
+            prefetch(t.m_hint, at)
+            prefetch(t.m_other, at)
+        if not t.alike[node]:
+            prefetch(t.m_low, at)
+            prefetch(t.m_high, at)
+
+
+@hot
+def _thin_out(t, s, count):
+    """Keep the chunks in which members pass the other test, too, and ask for their words."""
+    kept = 0
+    for i in range(count):
+        at, node, mask = s.chunks[i], s.owners[i], mask_of(s.left[i])
+        if t.printed[node]:
+            mask &= meets_hints(t, s, at, CHUNK)
+        # An event that reaches a box of one code has the code of all members.
+        if not t.alike[node]:
+            mask &= admitting(t.m_low, t.m_high, at, CHUNK, s.seen[own_column(t, node) + 1])
+        s.chunks[kept], s.owners[kept], s.left[kept] = at, node, np.uint64(mask)
+        kept += mask != 0
+        while mask:
+            place = lowest(mask)
+            prefetch(t.m_first, at + place)
+            mask &= mask - 1
+    return kept
+
+
+@hot
+def list_chunks(t, s, j, done, stop, leaves, counted):
+    """Note chunks of the l-nodes found[j:stop], without the first `done` members of the j-th.
+
+    Returns how many there are, and the j and `done` to go on with: there is room for `SIFTED`.
+    The l-nodes after these, up to `leaves`, are asked for.
+    """
+    count = 0
+    while j < stop and count < SIFTED:
+        if j + _AHEAD < leaves:
+            _ask_for_chunks(t, s.found[j + _AHEAD])
+        node = s.found[j]
+        first, size = np.int64(t.c[node, SEGMENT]), np.int64(t.c[node, COUNT])
+        end = min(size, done + CHUNK * (SIFTED - count))
+        if done == 0:
+            counted[VISITED] += size
+            counted[READ] += 1
+            t.lost[node] += size  # see `passing_first`
+        count = _note_chunks(t, s, node, first + done, first + end, count)
+        if end < size:
+            done = end
+        else:
+            j, done = j + 1, 0
+    _ask_for_others(t, s, count)
+    return _thin_out(t, s, count), j, done
+
+
+@hot
+def passing_first(t, s, i):
+    """A mask of the members of the i-th chunk noted that pass their first tests."""
+    mask = admitting_first(t, s, s.chunks[i], mask_of(s.left[i]))
+    # Those that are left are no false candidates, as the paper calls them.
+    t.lost[s.owners[i]] -= counted_bits(mask)
+    return mask
+
+
+@hot
+def let_wait(t, node, s, at, mask, waiting):
+    """Let the members in a mask wait for tests of their own; return how many wait."""
+    while mask:
+        s.kept[waiting], s.homes[waiting] = at + lowest(mask), node
+        prefetch(t.m_first, s.kept[waiting])
+        waiting += 1
+        mask &= mask - 1
+    return waiting
