@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from benchmarks.intervals import QUICK_RESULTS, RESULTS
+from workers.calm import keep_calm
 
 if TYPE_CHECKING:
     from benchmarks.boolean_lab import Lab
@@ -75,4 +76,5 @@ def _experiment(name: str) -> "Callable[[Lab], Section]":
 
 
 if __name__ == "__main__":
+    keep_calm()  # as a matcher does: memory that was used once serves again
     sys.exit(main())

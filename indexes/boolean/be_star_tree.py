@@ -34,6 +34,7 @@ __all__ = ["BEStarTree"]
 _SPLITS = {"exhaustive": EXHAUSTIVE, "approximate": APPROXIMATE}
 _RELEARN = 4  # times as many rows as the codes were learnt from
 _AT_ONCE = 20_000  # rows that are settled anew within one insertion
+_HANDFUL = 32  # members whose tests take as long as going to an l-node
 _STEP = 4  # rows that move to the next tree with each inserted one
 
 
@@ -77,6 +78,7 @@ class BEStarTree(BooleanIndex):
             float(beta),
             _SPLITS[split],
             validation.as_count("partition", partition, least=1),
+            handful=_HANDFUL,
             by_size=False,
             prune=True,
         )

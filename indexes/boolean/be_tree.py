@@ -19,7 +19,7 @@ class BETree(BEStarTree):
     def __init__(self, leaf_capacity: int = 20) -> None:
         super().__init__(leaf_capacity=leaf_capacity)
         self._options = self._options._replace(
-            split=RIGID, beta=np.inf, group=1, by_size=True, prune=False
+            split=RIGID, beta=np.inf, group=1, handful=0, by_size=True, prune=False
         )
         self._clear_structure()
 

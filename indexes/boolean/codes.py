@@ -160,7 +160,7 @@ def cells_of(starts, column):
     return starts[column + 1] - starts[column] + 1 if column + 1 < len(starts) else 1
 
 
-@bare
+@hot
 def coarse(codes, column, kind, operands, operand, lists):
     """The interval of codes of one predicate."""
     low, high = interval_of(kind, operands, operand, lists)

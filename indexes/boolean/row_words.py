@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.batches import BETWEEN, IN, NOT_IN
-from indexes.boolean.kernels import NIL, bare, hot
+from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.narrow import NARROW, is_narrow, packed, unpacked
 from indexes.id_map import link
 from indexes.id_map import unlink as unlink_id
@@ -50,7 +50,7 @@ def place_of(r, row):
     return size, 2 * start + 1, weight, weight + size
 
 
-@bare
+@hot
 def _write(r, row, shared, b, start, count):
     """Write one conjunction of a batch at the end of the words, sorted by operator."""
     word, at_list = r.state[WORDS], r.state[LISTS]

@@ -31,7 +31,7 @@ from indexes.boolean.tree_layout import (
     copy_members,
     row_of,
 )
-from indexes.boolean.tree_members import gather_total, widen
+from indexes.boolean.tree_members import gather_total, path_of, widen
 from indexes.boolean.tree_nodes import (
     drop_entry,
     drop_p,
@@ -42,7 +42,6 @@ from indexes.boolean.tree_nodes import (
 )
 from indexes.boolean.tree_room import can_fill
 from indexes.boolean.tree_runs import give_run
-from indexes.boolean.tree_settle import path_of
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS, weigh_member
 
 

@@ -1,6 +1,5 @@
 """Rows about to be settled in a BE*-tree, and what the tree's growth is governed by."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +7,9 @@ from numba import njit
 
 from indexes.boolean.batches import BETWEEN, EQ
 from indexes.boolean.codes import NO_END, cells_of, coarse
+from indexes.boolean.exponents import exponent_of
 from indexes.boolean.fingerprints import ANY, fingerprint
-from indexes.boolean.kernels import hot
+from indexes.boolean.kernels import bare, hot, inner
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
 from indexes.prefetching import prefetch
 
@@ -24,6 +24,7 @@ class Options(NamedTuple):
     beta: float
     split: int
     group: int  # members that a p-node below the root is worth making for
+    handful: int  # members whose tests take as long as going to an l-node
     by_size: bool  # rank p-nodes by how many share the column alone
     prune: bool  # leave out what cannot be among the k best
 
@@ -40,24 +41,39 @@ class Local(NamedTuple):
     loads: np.ndarray  # i1[predicates]  how many expect to be read with it: log2, rounded down
 
 
+@inner
+def new_local(rows, predicates):
+    """Room for so many rows and predicates."""
+    return Local(
+        np.empty(rows, np.int32),
+        np.zeros(rows + 1, np.int64),
+        np.empty(predicates, np.int32),
+        np.empty(predicates, np.uint8),
+        np.empty(predicates, np.uint8),
+        np.empty(predicates, np.uint8),
+        np.empty(predicates, np.int8),
+    )
+
+
 @njit(cache=True)
 def localise(r, codes, demand, live, rows, by_size):
-    starts = np.zeros(len(rows) + 1, np.int64)
+    total = 0
     for i in range(len(rows)):
-        starts[i + 1] = starts[i] + place_of(r, rows[i])[0]
-    total = starts[len(rows)]
-    local = Local(
-        rows,
-        starts,
-        np.empty(total, np.int32),
-        np.empty(total, np.uint8),
-        np.empty(total, np.uint8),
-        np.empty(total, np.uint8),
-        np.empty(total, np.int8),
-    )
+        total += place_of(r, rows[i])[0]
+    local = new_local(len(rows), total)
+    for i in range(len(rows)):
+        local.rows[i] = rows[i]
+    write_local(local, r, codes, demand, live, by_size)
+    return local
+
+
+@bare
+def write_local(local, r, codes, demand, live, by_size):
+    """Codes for all predicates of the rows, for which there is room."""
     at = 0
-    for i in range(len(rows)):
-        size, first, _, operand = place_of(r, rows[i])
+    for i in range(len(local.rows)):
+        size, first, _, operand = place_of(r, local.rows[i])
+        local.starts[i + 1] = local.starts[i] + size
         for p in range(first, first + size):
             kind, column = np.int64(r.meta[p] >> KIND_SHIFT), np.int64(r.meta[p] & COLUMN_MASK)
             low, high = coarse(codes, column, kind, r.reals, operand, r.lists)
@@ -68,10 +84,8 @@ def localise(r, codes, demand, live, rows, by_size):
             local.columns[at], local.lows[at], local.highs[at] = column, low, high
             local.loads[at] = 0
             if not by_size:
-                # The exponent of a mantissa in [1/2, 1): one more than log2, rounded down.
-                local.loads[at] = math.frexp(min(max(share, 1e-12), 1.0))[1] - 1
+                local.loads[at] = exponent_of(min(max(share, 1e-12), 1.0))
             at += 1
-    return local
 
 
 @hot

@@ -7,11 +7,13 @@ from indexes.boolean.kernels import NIL, bare, hot, inner
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_groups import choose_spread
 from indexes.boolean.tree_layout import (
+    COLUMN,
     COUNT,
     DEPTH,
     LEFT,
     LIMIT,
     MEMBERS,
+    PARENT,
     PDIR,
     PDIR_COUNT,
     PNODE,
@@ -30,6 +32,16 @@ from indexes.boolean.tree_writing import write_member
 from indexes.prefetching import prefetch
 
 _AHEAD = 4
+
+
+@bare
+def path_of(t, node, path):
+    """The columns on the way from the root to a c-node; returns how many."""
+    depth = t.c[node, DEPTH]
+    for level in range(depth - 1, -1, -1):
+        path[level] = t.p[t.c[node, PNODE], COLUMN]
+        node = t.p[t.c[node, PNODE], PARENT]
+    return depth
 
 
 @bare

@@ -1,6 +1,6 @@
 """Which columns the members of an overflowing l-node are partitioned by (Algorithm 4, §V-B)."""
 
-from indexes.boolean.kernels import NIL, bare, inner
+from indexes.boolean.kernels import NIL, bare, hot, inner
 from indexes.boolean.tree_writing import on_path
 from indexes.prefetching import prefetch
 
@@ -8,7 +8,7 @@ _AHEAD = 8  # members whose predicates are asked for before they are read
 COARSE = 3  # so many powers of two of a load count as the same, so that members agree on keys
 
 
-@bare
+@hot
 def _better(local, i, j, tally):
     """Whether predicate i is the better key: read seldom, then shared by many, then first."""
     if local.loads[i] // COARSE != local.loads[j] // COARSE:
@@ -17,7 +17,7 @@ def _better(local, i, j, tally):
     return tally[a] > tally[b] or (tally[a] == tally[b] and a < b)
 
 
-@bare
+@hot
 def _choose(local, member, path, depth, tally, least):
     """The best predicate of a member on a new column that `least` members have or picked."""
     best = NIL

@@ -12,23 +12,21 @@ from indexes.boolean.fingerprints import ANY
 from indexes.boolean.kernels import NIL, bare, inner
 from indexes.boolean.tree_cut import NO_CUT, find_cut
 from indexes.boolean.tree_layout import (
-    COLUMN,
     DEPTH,
     LEFT,
-    LIMIT,
     MOST_DEPTH,
     OVER,
-    PARENT,
     PNODE,
     RIGHT,
     ROOT,
     SIZE,
 )
 from indexes.boolean.tree_local import ask_for_local, local_on
-from indexes.boolean.tree_members import fill, sum_up
+from indexes.boolean.tree_members import path_of, sum_up
 from indexes.boolean.tree_nodes import add_entry, make_room_for_p, new_c, new_p
 from indexes.boolean.tree_pick import by_pick, pick
-from indexes.boolean.tree_room import can_fill, can_part
+from indexes.boolean.tree_plan import ABOVE, NODE, PLAN_FIELDS, fill_planned, make_plan
+from indexes.boolean.tree_room import can_part
 
 CLUSTER, PARTITION = 0, 1
 # Tasks for each member, at most.  Those that keep members, and those with several tasks below
@@ -36,16 +34,6 @@ CLUSTER, PARTITION = 0, 1
 # n / 2 of each depth.
 _MOST_TASKS = 2 + MOST_DEPTH // 2
 _ALIKE = 8  # capacities of members with one value that are tested sooner than parted further
-
-
-@bare
-def path_of(t, node, path):
-    """The columns on the way from the root to a c-node; returns how many."""
-    depth = t.c[node, DEPTH]
-    for level in range(depth - 1, -1, -1):
-        path[level] = t.p[t.c[node, PNODE], COLUMN]
-        node = t.p[t.c[node, PNODE], PARENT]
-    return depth
 
 
 @njit(cache=True)
@@ -59,25 +47,24 @@ def settle(t, r, local, node, mode, options, partly):
     n = len(local.rows)
     order = np.arange(n).astype(np.int32)
     lows, highs, prints = np.empty(n, np.uint8), np.empty(n, np.uint8), np.empty(n, np.uint8)
-    tasks, waiting = np.empty((n + 8, 4), np.int64), 1
-    made, count = np.empty(_MOST_TASKS * n + 8, np.int32), 0
+    tasks, waiting = np.empty((n + 8, 5), np.int64), 1
+    plan, count = np.empty((_MOST_TASKS * n + 8, PLAN_FIELDS), np.int32), 0
     tally, picked = np.zeros(len(t.at_root), np.int64), np.empty(n, np.int64)
     path = np.empty(MOST_DEPTH, np.int64)
     depth = path_of(t, node, path)
     _read_codes(local, order, lows, highs, prints, path[depth - 1] if depth else NIL)
-    tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3] = mode, node, 0, n
+    tasks[0, 0], tasks[0, 1], tasks[0, 2], tasks[0, 3], tasks[0, 4] = mode, node, 0, n, NIL
     while waiting:
         waiting -= 1
         node, a, b = tasks[waiting, 1], tasks[waiting, 2], tasks[waiting, 3]
         crowded = b - a > options.capacity and not can_part(t, node, b - a)
-        if not partly and (crowded or not can_fill(t, b - a)):
-            return made[:0]
+        if not partly and crowded:
+            return plan[:0, NODE]
         parting = b - a > options.capacity and not crowded
-        made[count] = node
-        count += 1
+        plan[count, NODE], plan[count, ABOVE] = node, tasks[waiting, 4]
         if tasks[waiting, 0] == CLUSTER and parting:
             waiting, a = _cluster(
-                t, node, order, lows, highs, prints, a, b, options, tasks, waiting
+                t, node, order, lows, highs, prints, a, b, options, tasks, waiting, count
             )
         depth = path_of(t, node, path)
         apart = _told_apart(lows[a:b], highs[a:b], prints[a:b], options.capacity)
@@ -88,15 +75,13 @@ def settle(t, r, local, node, mode, options, partly):
             rest = a + by_pick(order[a:b], lows[a:b], highs[a:b], prints[a:b], picked[a:b], tally)
             waiting = _grow_partitions(t, node, picked, a, rest, tasks, waiting)
             _read_picked(local, order, lows, highs, prints, picked, a, rest)
-        fill(
-            t, r, local, node, order[rest:b], lows[rest:b], highs[rest:b], prints[rest:b], path,
-            depth, options.capacity, not apart,
-        )  # fmt: skip
-        if crowded:
-            t.c[node, LIMIT] = options.capacity
+        make_plan(plan, count, rest, b, lows, highs, crowded, not apart)
+        count += 1
+    if not fill_planned(t, r, local, plan[:count], order, lows, highs, prints, path, options):
+        return plan[:0, NODE]
     for i in range(count - 1, -1, -1):
-        sum_up(t, made[i])
-    return made[:count]
+        sum_up(t, plan[i, NODE])
+    return plan[:count, NODE]
 
 
 @inner
@@ -150,26 +135,26 @@ def _part(order, lows, highs, prints, cut):
 
 
 @inner
-def _cluster(t, node, order, lows, highs, prints, a, b, options, tasks, waiting):
+def _cluster(t, node, order, lows, highs, prints, a, b, options, tasks, waiting, planned):
     """Part a bucket's members by the best cut there is; return where those begin that stay."""
     cut = find_cut(lows[a:b], highs[a:b], options.alpha, options.split)
     if cut == NO_CUT:
         return waiting, a
     left, right = _part(order[a:b], lows[a:b], highs[a:b], prints[a:b], cut)
-    waiting = _grow_bucket(t, node, LEFT, tasks, waiting, a, a + left)
-    waiting = _grow_bucket(t, node, RIGHT, tasks, waiting, a + left, a + left + right)
+    waiting = _grow_bucket(t, node, LEFT, tasks, waiting, a, a + left, planned)
+    waiting = _grow_bucket(t, node, RIGHT, tasks, waiting, a + left, a + left + right, planned)
     return waiting, a + left + right
 
 
 @bare
-def _grow_bucket(t, node, side, tasks, waiting, a, b):
+def _grow_bucket(t, node, side, tasks, waiting, a, b, planned):
     """Top-down expansion: a bucket on one side, to be clustered further."""
     if a == b:
         return waiting
     child = new_c(t, t.c[node, PNODE], t.c[node, DEPTH])
     add_entry(t, child)
     t.c[node, side], t.c[child, OVER] = child, node
-    tasks[waiting, 0], tasks[waiting, 1] = CLUSTER, child
+    tasks[waiting, 0], tasks[waiting, 1], tasks[waiting, 4] = CLUSTER, child, planned
     tasks[waiting, 2], tasks[waiting, 3] = a, b
     return waiting + 1
 
@@ -187,7 +172,7 @@ def _grow_partitions(t, node, picked, a, b, tasks, waiting):
             pnode = new_p(t, node, picked[i])
             t.p[pnode, SIZE] = i + 1 - start
             tasks[waiting, 0], tasks[waiting, 1] = CLUSTER, t.p[pnode, ROOT]
-            tasks[waiting, 2], tasks[waiting, 3] = start, i + 1
+            tasks[waiting, 2], tasks[waiting, 3], tasks[waiting, 4] = start, i + 1, NIL
             waiting += 1
             start = i + 1
     return waiting

@@ -4,7 +4,7 @@ import numpy as np
 
 from indexes.boolean.fingerprints import ANY
 from indexes.boolean.hints import ANYTHING, hint_of
-from indexes.boolean.kernels import NIL, bare, hot
+from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_layout import (
     FOLDS,
@@ -35,7 +35,7 @@ def _parts_of(weight, total):
     return min(255, int(weight * (255.0 / np.float64(total))) + 1) if weight > 0.0 else 0
 
 
-@bare
+@hot
 def _tell_others(t, r, at, local, member, own, first, second, third):
     """Columns and shares of the predicates that are neither on the own column nor tested."""
     first = first if t.m_first[at] != NOTHING else NIL
@@ -59,7 +59,7 @@ def _tell_others(t, r, at, local, member, own, first, second, third):
         t.m_told[at, TOLD - 1] = np.uint16(fold << 8 | _parts_of(last, total))
 
 
-@bare
+@hot
 def _write_tests(t, r, at, local, member, path, depth):
     """The tests that reject most, of predicates that the way to the l-node does not test."""
     first, second, third = NIL, NIL, NIL

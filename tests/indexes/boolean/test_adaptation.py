@@ -227,6 +227,28 @@ def test_runs_are_as_short_as_their_sizes_allow(room):
     assert to_room(size_class) <= 1.125 * room + 8
 
 
+def test_what_lies_across_cuts_is_read_with_fewer_l_nodes():
+    """A handful across the cut of a bucket joins what lies across the cut above."""
+    rng, ids = np.random.default_rng(0), np.arange(800)
+    lows = rng.integers(0, 1000, 800)
+    highs = lows + rng.integers(0, 200, 800) * (ids % 10 == 0)
+    ends = zip(lows.tolist(), highs.tolist(), strict=True)
+    conjunctions = [[Predicate("a", "between", [low, high])] for low, high in ends]
+    values, read, visited = range(0, 1000, 4), {}, {}
+    for handful in (0, 32):
+        tree = BEStarTree(leaf_capacity=64)
+        tree._options = tree._options._replace(handful=handful)
+        tree._clear_structure()
+        tree.insert_many(ids, conjunctions)
+        tree.check()
+        for value, found in zip(values, tree.match_many([{"a": v} for v in values]), strict=True):
+            assert found == np.flatnonzero((lows <= value) & (value <= highs)).tolist()
+        read[handful], visited[handful] = tree.leaves_read, tree.visited
+    assert read[32] < 0.8 * read[0]
+    # Each l-node less is worth more than the members that are tested in its place.
+    assert visited[32] - visited[0] < 32 * (read[0] - read[32])
+
+
 def test_the_window_is_what_the_feedback_says():
     assert be_star_tree.WINDOW == tree_feedback.WINDOW
 

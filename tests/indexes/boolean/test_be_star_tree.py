@@ -111,11 +111,13 @@ def test_no_bound_is_below_what_a_match_scores(conjunctions, deleted, events):
 def test_options_are_those_of_the_documentation():
     """The paper's A is tuned for l-nodes that are tested 64 members at a time."""
     assert BEStarTree()._options == Options(
-        capacity=128, alpha=0.1, beta=4.0, split=EXHAUSTIVE, group=64, by_size=False, prune=True
-    )
+        capacity=128, alpha=0.1, beta=4.0, split=EXHAUSTIVE, group=64, handful=32, by_size=False,
+        prune=True,
+    )  # fmt: skip
     assert BETree()._options == Options(
-        capacity=20, alpha=0.1, beta=np.inf, split=RIGID, group=1, by_size=True, prune=False
-    )
+        capacity=20, alpha=0.1, beta=np.inf, split=RIGID, group=1, handful=0, by_size=True,
+        prune=False,
+    )  # fmt: skip
 
 
 def grown(values, beta):

@@ -7,6 +7,7 @@ from numba import njit
 
 from indexes.boolean.bound_counts import BLOCK, count_below
 from indexes.boolean.codes import MOST_BOUNDS, bounds_of, code_of, codes_of, extended
+from indexes.boolean.exponents import exponent_of
 
 
 @njit
@@ -23,6 +24,16 @@ def counted_below(bounds, at, length, value):
 def test_bounds_below_a_value_are_counted_as_far_as_asked(bounds, at, length, value):
     array = np.concatenate((np.full(at, -9.0), bounds))
     assert counted_below(array, at, length, value) == sum(b < value for b in bounds[:length])
+
+
+@njit
+def compiled_exponent(number):
+    return exponent_of(number)
+
+
+@given(st.floats(2.0**-1000, 2.0**1000))
+def test_an_exponent_is_the_power_of_two_below_a_number(number):
+    assert 2.0 ** compiled_exponent(number) <= number < 2.0 ** (compiled_exponent(number) + 1)
 
 
 @njit
