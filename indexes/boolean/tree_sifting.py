@@ -26,7 +26,9 @@ from indexes.prefetching import prefetch
 
 MOST_ASKED = 8 * CHUNK  # members of an l-node that are asked for at once
 _CROWD = 3  # members of a block whose words are tested together
+_TRIED = 1024  # members whose hints are looked at before these are judged
 _AHEAD = 8  # l-nodes that are asked for before one is sifted
+HINTED, LEFT_OVER = range(2)  # members whose hints were looked at, and those that passed
 VISITED, EVALUATED, READ, PRUNED = range(4)  # counters: members, members, l-nodes, l-nodes
 
 
@@ -73,51 +75,68 @@ def admitting_first(t, s, at, mask):
 def ask_for_first(t, s, leaves):
     """Ask for the l-nodes that are sifted first."""
     for j in range(min(_AHEAD, leaves)):
-        _ask_for_chunks(t, s.found[j])
+        _ask_for_chunks(t, s, s.found[j])
 
 
 @hot
-def _ask_for_chunks(t, node):
+def _hints_tell(s):
+    """Whether hints leave out so many members that they are worth looking at first."""
+    return 2 * s.told[LEFT_OVER] <= s.told[HINTED] or s.told[HINTED] < _TRIED
+
+
+@hot
+def _ask_for_chunks(t, s, node):
     """Ask for what sifting the members of an l-node begins with."""
     first, last = t.c[node, SEGMENT], t.c[node, SEGMENT] + min(t.c[node, COUNT], MOST_ASKED)
     prefetch(t.lost, node)
     if t.printed[node]:
         for at in range(first, last, CHUNK):
             prefetch(t.m_print, at)
-    else:
+    elif _hints_tell(s):
         for at in range(first, last, CHUNK):
             prefetch(t.m_hint, at)
             prefetch(t.m_other, at)
+    else:
+        for at in range(first, last, CHUNK):
+            prefetch(t.m_low, at)
+            prefetch(t.m_high, at)
 
 
 @hot
-def _note_chunks(t, s, node, first, last, count):
-    """Note the chunks from `first` on with members that fingerprints or hints leave."""
-    printed = t.printed[node]
-    own = fingerprint(s.values[own_column(t, node)]) if printed else np.int64(0)
+def _note_chunks(t, s, node, first, last, hinted, count):
+    """Note the chunks from `first` on with members that fingerprints, hints or codes leave."""
+    printed, column = t.printed[node], own_column(t, node)
+    own = fingerprint(s.values[column]) if printed else np.int64(0)
     for at in range(first, last, CHUNK):
         length = min(CHUNK, last - at)
-        mask = agreeing(t.m_print, at, length, own) if printed else meets_hints(t, s, at, length)
+        if printed:
+            mask = agreeing(t.m_print, at, length, own)
+        elif hinted:
+            mask = meets_hints(t, s, at, length)
+            s.told[HINTED] += length
+            s.told[LEFT_OVER] += counted_bits(mask)
+        else:
+            mask = admitting(t.m_low, t.m_high, at, length, s.seen[column + 1])
         s.chunks[count], s.owners[count], s.left[count] = at, node, np.uint64(mask)
         count += mask != 0
     return count
 
 
 @hot
-def _ask_for_others(t, s, count):
+def _ask_for_others(t, s, hinted, count):
     """Ask for what noted chunks are tested by next."""
     for i in range(count):
         at, node = s.chunks[i], s.owners[i]
         if t.printed[node]:
             prefetch(t.m_hint, at)
             prefetch(t.m_other, at)
-        if not t.alike[node]:
+        if (hinted or t.printed[node]) and not t.alike[node]:
             prefetch(t.m_low, at)
             prefetch(t.m_high, at)
 
 
 @hot
-def _thin_out(t, s, count):
+def _thin_out(t, s, hinted, count):
     """Keep the chunks in which members pass the other test, too, and ask for their words."""
     kept = 0
     for i in range(count):
@@ -125,14 +144,14 @@ def _thin_out(t, s, count):
         if t.printed[node]:
             mask &= meets_hints(t, s, at, CHUNK)
         # An event that reaches a box of one code has the code of all members.
-        if not t.alike[node]:
+        if (hinted or t.printed[node]) and not t.alike[node]:
             mask &= admitting(t.m_low, t.m_high, at, CHUNK, s.seen[own_column(t, node) + 1])
         s.chunks[kept], s.owners[kept], s.left[kept] = at, node, np.uint64(mask)
         kept += mask != 0
         while mask:
-            place = lowest(mask)
-            prefetch(t.m_first, at + place)
-            mask &= mask - 1
+            word = at + lowest(mask)
+            prefetch(t.m_first, word)
+            mask &= -2 << min((word | (BLOCK - 1)) - at, CHUNK - 1)  # the words of other lines
     return kept
 
 
@@ -143,10 +162,10 @@ def list_chunks(t, s, j, done, stop, leaves, counted):
     Returns how many there are, and the j and `done` to go on with: there is room for `SIFTED`.
     The l-nodes after these, up to `leaves`, are asked for.
     """
-    count = 0
+    count, hinted = 0, _hints_tell(s)
     while j < stop and count < SIFTED:
         if j + _AHEAD < leaves:
-            _ask_for_chunks(t, s.found[j + _AHEAD])
+            _ask_for_chunks(t, s, s.found[j + _AHEAD])
         node = s.found[j]
         first, size = np.int64(t.c[node, SEGMENT]), np.int64(t.c[node, COUNT])
         end = min(size, done + CHUNK * (SIFTED - count))
@@ -154,13 +173,13 @@ def list_chunks(t, s, j, done, stop, leaves, counted):
             counted[VISITED] += size
             counted[READ] += 1
             t.lost[node] += size  # see `passing_first`
-        count = _note_chunks(t, s, node, first + done, first + end, count)
+        count = _note_chunks(t, s, node, first + done, first + end, hinted, count)
         if end < size:
             done = end
         else:
             j, done = j + 1, 0
-    _ask_for_others(t, s, count)
-    return _thin_out(t, s, count), j, done
+    _ask_for_others(t, s, hinted, count)
+    return _thin_out(t, s, hinted, count), j, done
 
 
 @hot

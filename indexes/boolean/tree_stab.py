@@ -44,6 +44,7 @@ class Scratch(NamedTuple):
     left: np.ndarray  # u8[SIFTED + 1]  masks of these members
     owners: np.ndarray  # i4[SIFTED + 1]  their c-nodes
     asked: np.ndarray  # u1[SET_BYTES]  the hints that an event meets
+    told: np.ndarray  # i8[2]  how many members hints were tried on, and how many they left
     pace: np.ndarray  # i8[1]  l-nodes that are sifted together
     folded: np.ndarray  # f8[256]  the greatest weight of an event's columns with the same fold
     reached: np.ndarray  # i4[c-nodes]  a queue of those to be followed
@@ -83,6 +84,7 @@ def new_scratch(columns, nodes):
         np.empty(SIFTED + 1, np.uint64),
         np.empty(SIFTED + 1, np.int32),
         np.zeros(SET_BYTES, np.uint8),
+        np.zeros(2, np.int64),
         np.ones(1, np.int64),
         np.zeros(256),
         np.empty(nodes + 1, np.int32),
