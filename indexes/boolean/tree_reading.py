@@ -13,6 +13,7 @@ from indexes.boolean.tree_sifting import (
     READ,
     VISITED,
     ask_for_first,
+    forgive,
     let_wait,
     list_chunks,
     passing_first,
@@ -58,6 +59,8 @@ def _read_any(t, r, s, leaves, most, ones, k, ids, scores, size, counted):
             wanted = size < k or t.c[node, COUNT] <= CHUNK
             if wanted or may_beat(t.m_sum, at, CHUNK, most, to_beat(scores)):
                 waiting = let_wait(t, node, s, at, passing_first(t, s, i), waiting)
+            else:
+                forgive(t, s, i)
             candidates += waiting - before
             i += 1
         # Once k hits are known few of the others count: they wait for a full house.

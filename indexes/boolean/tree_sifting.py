@@ -151,7 +151,8 @@ def _thin_out(t, s, hinted, count):
         while mask:
             word = at + lowest(mask)
             prefetch(t.m_first, word)
-            mask &= -2 << min((word | (BLOCK - 1)) - at, CHUNK - 1)  # the words of other lines
+            last = int(min((word | (BLOCK - 1)) - at, CHUNK - 1))  # member with a word in the line
+            mask &= -2 << last
     return kept
 
 
@@ -189,6 +190,12 @@ def passing_first(t, s, i):
     # Those that are left are no false candidates, as the paper calls them.
     t.lost[s.owners[i]] -= counted_bits(mask)
     return mask
+
+
+@hot
+def forgive(t, s, i):
+    """What is left of the i-th chunk noted is left out for its score: that is no loss, either."""
+    t.lost[s.owners[i]] -= counted_bits(mask_of(s.left[i]))
 
 
 @hot

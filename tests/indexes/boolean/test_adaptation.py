@@ -264,3 +264,13 @@ def test_what_is_left_out_for_its_score_is_no_false_candidate():
     tree = BEStarTree.build(np.arange(3000), conjunctions)
     tree.top_k({name: (1, float(rng.random())) for name in names}, 3)
     assert tree._tree.lost.sum() == 0
+
+
+def test_a_chunk_without_a_weight_that_counts_is_no_loss():
+    """The first members of the only l-node are the heaviest, and match."""
+    conjunctions = [[Predicate("a", "<=", 5, 300.0 - id)] for id in range(300)]
+    tree = BEStarTree.build(np.arange(300), conjunctions, leaf_capacity=400)
+    assert tree.top_k({"a": (1, 0.5)}, 1) == [(0, 150.0)]
+    assert tree._tree.lost.sum() == 0
+    assert tree.top_k({"a": (6, 0.5)}, 1) == []
+    assert tree._tree.lost.sum() == 300
