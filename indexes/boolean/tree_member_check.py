@@ -105,6 +105,7 @@ class MemberChecker:
         own = [_hint_of(column, print) for column, print in asked]
         for hint in (self.t.m_hint[at], self.t.m_other[at]):
             if hint != ANYTHING:
+                assert hint in own
                 own.remove(hint)
 
     def groups(self, node: int, columns: np.ndarray) -> np.ndarray:

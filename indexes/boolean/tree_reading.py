@@ -45,8 +45,8 @@ def _read_any(t, r, s, leaves, most, ones, k, ids, scores, size, counted):
     """
     j, done, count, i, waiting, candidates, few = 0, 0, 0, 0, 0, 0, _FEW
     ask_for_first(t, s, leaves)
-    while i < count or j < leaves or waiting:
-        if i == count and waiting == 0 and done == 0 and size == k:
+    while i < count or j < leaves:
+        if i == count and done == 0 and size == k:
             s.pace[0] = 1
             if _pays_to_order(ones, j, candidates, leaves - j):
                 break
@@ -79,8 +79,8 @@ def _hopeless(t, node, bound, ids, scores):
 
 
 @hot
-def _ask(t, node):
-    """Ask for what tells whether members reach a score."""
+def _ask(t, node, ones):
+    """Ask for what members are tested by: scores, or words where all weights are 1."""
     first, count = t.c[node, SEGMENT], min(t.c[node, COUNT], 2 * CHUNK)
     prefetch(t.cards, CARD_FIELDS * node)
     prefetch(t.floors, GROUPS * node)
@@ -91,8 +91,11 @@ def _ask(t, node):
             prefetch(t.m_low, at)
             prefetch(t.m_high, at)
     for at in range(first, first + count, BLOCK):
-        prefetch(t.m_beside, at)
-        prefetch(t.m_sum, at)
+        if ones:
+            prefetch(t.m_first, at)
+        else:
+            prefetch(t.m_beside, at)
+            prefetch(t.m_sum, at)
 
 
 @hot
@@ -103,11 +106,11 @@ def _read_best(t, r, s, leaves, most, columns, ones, k, ids, scores, size, count
     """
     waiting, test = 0, no_test()
     for j in range(min(_AHEAD, leaves)):
-        _ask(t, s.queue[j])
+        _ask(t, s.queue[j], ones)
     for j in range(leaves):
         node = s.queue[j]
         if j + _AHEAD < leaves and not s.queued[j + _AHEAD] < to_beat(scores):
-            _ask(t, s.queue[j + _AHEAD])
+            _ask(t, s.queue[j + _AHEAD], ones)
         if _hopeless(t, node, s.queued[j], ids, scores):
             counted[PRUNED] += 1
             continue
@@ -117,10 +120,12 @@ def _read_best(t, r, s, leaves, most, columns, ones, k, ids, scores, size, count
         if not ones:
             test = score_test(t, node, s, columns, to_beat(scores))
         for at in range(first, first + count, CHUNK):
-            length = min(CHUNK, first + count - at)
-            tested = test.least > -np.inf or count <= CHUNK
-            if tested or may_beat(t.m_sum, at, length, most, to_beat(scores)):
+            length, before = min(CHUNK, first + count - at), waiting
+            tested = test.least > -np.inf
+            if tested or count <= CHUNK or may_beat(t.m_sum, at, length, most, to_beat(scores)):
                 waiting = screen_chunk(t, node, s, at, length, test, waiting)
+                # What fails a test of codes is what the paper calls a false candidate.
+                t.lost[node] += 0 if tested else length - (waiting - before)
             if waiting >= CHUNK:
                 size = offer_members(t, r, s, waiting, most, k, ids, scores, size, counted)
                 waiting = 0
@@ -133,7 +138,7 @@ def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, co
 
     Those with bounds below the k-th best score are left out.
     """
-    read, columns = 0, 0
+    columns = 0
     read, size = _read_any(t, r, s, leaves, most, ones, k, ids, scores, size, counted)
     if read < leaves:
         if not ones:

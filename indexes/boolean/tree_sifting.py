@@ -1,7 +1,7 @@
 """The first tests of members, each for all chunks of several l-nodes before the next.
 
 So what a test reads can be asked for while the one before it runs, and no step depends on how the
-one before it ended: `list_chunks` looks at the codes on the own column or at fingerprints, and
+one before it ended: `list_chunks` looks at fingerprints, hints and the codes on the own column, and
 notes the chunks in which members are left; `passing_first` looks at the words of these.
 """
 
@@ -24,7 +24,7 @@ from indexes.boolean.tree_layout import COLUMN, COUNT, PNODE, SEGMENT
 from indexes.boolean.tree_stab import SIFTED
 from indexes.prefetching import prefetch
 
-MOST_ASKED = 8 * CHUNK  # members of an l-node that are asked for at once
+_MOST_ASKED = 8 * CHUNK  # members of an l-node that are asked for at once
 _CROWD = 3  # members of a block whose words are tested together
 _TRIED = 1024  # members whose hints are looked at before these are judged
 _AHEAD = 8  # l-nodes that are asked for before one is sifted
@@ -87,7 +87,7 @@ def _hints_tell(s):
 @hot
 def _ask_for_chunks(t, s, node):
     """Ask for what sifting the members of an l-node begins with."""
-    first, last = t.c[node, SEGMENT], t.c[node, SEGMENT] + min(t.c[node, COUNT], MOST_ASKED)
+    first, last = t.c[node, SEGMENT], t.c[node, SEGMENT] + min(t.c[node, COUNT], _MOST_ASKED)
     prefetch(t.lost, node)
     if t.printed[node]:
         for at in range(first, last, CHUNK):

@@ -274,3 +274,15 @@ def test_a_chunk_without_a_weight_that_counts_is_no_loss():
     assert tree._tree.lost.sum() == 0
     assert tree.top_k({"a": (6, 0.5)}, 1) == []
     assert tree._tree.lost.sum() == 300
+
+
+@pytest.mark.parametrize("k", [1, 1000])
+def test_false_candidates_count_wherever_l_nodes_are_ordered(k):
+    """The only match is the lightest, so that nothing is left out for its score."""
+    heavy = [[Predicate("a", "=", i % 20, 5.0), Predicate("c", ">=", 0, 5.0)] for i in range(200)]
+    light = [[Predicate("b", "=", i % 20, 2.5), Predicate("c", ">=", 0, 2.5)] for i in range(200)]
+    tree = BEStarTree.build(
+        np.arange(401), [*heavy, *light, [Predicate("a", "<=", 100, 0.5)]], leaf_capacity=8
+    )
+    assert tree.top_k({"a": 3, "b": 3}, k) == [(400, 0.5)]
+    assert tree._tree.lost.sum() == tree.visited - 1
