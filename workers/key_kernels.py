@@ -16,7 +16,10 @@ from indexes.id_map import ABSENT, find, link, unlink
 # Fields of `Table.state`.
 FREE_ROW, USED_ROWS, LIVE_ROWS = 0, 1, 2
 USED_BYTES, LIVE_BYTES = 3, 4
-STATE_FIELDS = 5
+SEED = 5
+STATE_FIELDS = 6
+
+MIXED_UP = -1  # in place of a count
 
 _QUOTE, _BACKSLASH, _LEAST_PLAIN = 0x22, 0x5C, 0x20
 
@@ -56,9 +59,13 @@ def quoted(lengths, data):
 
 
 @njit(cache=True, nogil=True)
-def _hash(data, start, length):
-    """FNV-1a, then multiplied once more: slots are chosen by the upper bits."""
-    mixed = np.int64(0x811C9DC5)
+def _hash(seed, data, start, length):
+    """FNV-1a, then multiplied once more: slots are chosen by the upper bits.
+
+    It begins with the table's seed: whoever does not know that cannot make up ids that fall
+    together, each of which would be searched for through all others.
+    """
+    mixed = seed
     for i in range(start, start + length):
         mixed = ((mixed ^ np.int64(data[i])) * 0x01000193) & 0xFFFFFFFF
     return ((mixed ^ (mixed >> 15)) * 0x61C88647) & 0xFFFFFFFF
@@ -84,7 +91,7 @@ def find_texts(t, lengths, data, hashes, rows):
     """The hash of each text, and the row that spells it, or ABSENT."""
     start = 0
     for i in range(len(lengths)):
-        mixed = _hash(data, start, lengths[i])
+        mixed = _hash(t.state[SEED], data, start, lengths[i])
         slot = _home(t.by_text, mixed)
         row = t.by_text[slot]
         while row != ABSENT and not (
@@ -142,12 +149,17 @@ def _new_row(t, mixed, data, start, length):
 
 @njit(cache=True, nogil=True)
 def put_texts(t, lengths, data, hashes, rows, offsets, gone):
-    """Give texts offsets; the offsets that known ones had go to `gone`, return how many."""
+    """Give texts offsets; the offsets that known ones had go to `gone`, return how many.
+
+    MIXED_UP if a row is not that of its text: then rows are from before the table changed.
+    """
     start, count = 0, 0
     for i in range(len(lengths)):
         row = np.int64(rows[i])
         if row == ABSENT:
             row = _new_row(t, hashes[i], data, start, lengths[i])
+        elif not _spells(t, row, data, start, lengths[i]):
+            return MIXED_UP
         else:
             gone[count] = t.offsets[row]
             count += 1
@@ -180,10 +192,12 @@ def remove_rows(t, rows, gone):
 # For a frame, which is answered sooner than the GIL may be had back; those below are for more.
 @njit(cache=True)
 def lengths_at(t, offsets, rows):
-    """The row of each offset, all of them known, and the length of its text."""
+    """The row of each offset, and the length of its text; `KeyError` if one is not known."""
     lengths = np.empty(len(offsets), np.int32)
     for i in range(len(offsets)):
         rows[i] = find(t.by_offset, t.offsets, offsets[i])
+        if rows[i] == ABSENT:
+            raise KeyError("a subscription of the index has no key")
         lengths[i] = t.lengths[rows[i]]
     return lengths
 

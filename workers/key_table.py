@@ -5,6 +5,7 @@ which says the same, so only texts are kept.  There is no Python object a key: m
 would take most of the memory, and of the time that frames wait for.
 """
 
+import secrets
 from collections.abc import Sequence
 
 import msgspec
@@ -16,6 +17,8 @@ from workers.key_kernels import (
     FREE_ROW,
     LIVE_BYTES,
     LIVE_ROWS,
+    MIXED_UP,
+    SEED,
     STATE_FIELDS,
     USED_BYTES,
     USED_ROWS,
@@ -31,14 +34,22 @@ from workers.key_kernels import (
     remove_rows,
 )
 
-_LEAST_ROWS = 1024
-_LEAST_BYTES = 16 * _LEAST_ROWS
+_TEXT_BYTES = 16  # of a row that is not used yet
 _MOST_AT_ONCE = 20_000  # texts that are looked up while other threads wait
+# Of this process: ids that fall together in its tables cannot be found from outside.
+_SEED = secrets.randbits(32)
+
+
+class MixedUp(Exception):
+    """A row is not that of the key it was found for: the table is not to be trusted any more."""
 
 
 class KeyTable:
-    def __init__(self) -> None:
-        self._table = _allocate(_LEAST_ROWS, _LEAST_BYTES)
+    """Never smaller than `least_rows`, so that a small one is not written anew all the time."""
+
+    def __init__(self, least_rows: int = 1024) -> None:
+        self._least_rows = least_rows
+        self._table = _allocate(least_rows, _TEXT_BYTES * least_rows)
 
     def __len__(self) -> int:
         return int(self._table.state[LIVE_ROWS])
@@ -60,22 +71,26 @@ class KeyTable:
         gone = np.empty(len(rows), np.int64)
         count = remove_rows(self._table, rows, gone)
         used = int(self._table.state[USED_ROWS])
-        if count and len(self) < used // 2 and used > _LEAST_ROWS:
+        if count and len(self) < used // 2 and used > self._least_rows:
             self._rewrite(0, 0)
         return gone[:count]
 
     def texts(self, offsets: np.ndarray) -> Keys:
-        """The ids of these subscriptions as JSON strings, in two compiled calls."""
+        """The ids of these subscriptions as JSON strings, in two compiled calls.
+
+        `KeyError` if the table does not know one of them.
+        """
         rows = np.empty(len(offsets), np.int32)
         look_up = lengths_at if len(offsets) <= _MOST_AT_ONCE else lengths_aside
         lengths = look_up(self._table, offsets, rows)
         return Keys(lengths, self._gathered(rows, int(lengths.sum(dtype=np.int64))))
 
     @classmethod
-    def of_texts(cls, offsets: np.ndarray, texts: Keys) -> "KeyTable":
-        """The table of these subscriptions, by ids as `texts` gives them, each once.
+    def of_texts(cls, offsets: np.ndarray, texts: Keys, least_rows: int = 1024) -> "KeyTable":
+        """The table of these subscriptions, by ids as `texts` gives them.
 
-        `ValueError` unless they fit each other: compiled code would read beyond their ends.
+        `ValueError` unless they fit each other, as compiled code would read beyond their ends, and
+        unless each id is there once.
         """
         lengths, data = texts
         if (
@@ -89,8 +104,13 @@ class KeyTable:
         if data.shape != (lengths.sum(dtype=np.int64),) or data.dtype != np.uint8:
             total = lengths.sum(dtype=np.int64)
             raise ValueError(f"texts: got {data.dtype}{data.shape}, expected uint8({total},)")
-        table = cls()
+        table = cls(least_rows)
         table._put(texts, offsets)
+        _, rows = table._find(texts)
+        found = np.zeros(len(offsets), np.bool_)
+        found[rows] = True
+        if not found.all():  # one that is there twice has two rows, of which only one is found
+            raise ValueError(f"texts: got an id twice, expected {len(offsets)} different ones")
         return table
 
     def check(self) -> None:
@@ -126,16 +146,19 @@ class KeyTable:
     def _put(self, texts: Keys, offsets: np.ndarray) -> np.ndarray:
         hashes, rows = self._find(texts)
         new = rows == ABSENT
-        self._reserve(int(new.sum()), int(texts.lengths[new].sum(dtype=np.int64)))
+        if not self._has_room(int(new.sum()), int(texts.lengths[new].sum(dtype=np.int64))):
+            self._rewrite(int(new.sum()), int(texts.lengths[new].sum(dtype=np.int64)))
+            hashes, rows = self._find(texts)  # rows have other numbers now
         gone = np.empty(len(rows), np.int64)
         count = put_texts(self._table, *_writable(texts), hashes, rows, offsets, gone)
+        if count == MIXED_UP:
+            raise MixedUp("the row of a key belongs to another key")
         return gone[:count]
 
-    def _reserve(self, rows: int, text_bytes: int) -> None:
+    def _has_room(self, rows: int, text_bytes: int) -> bool:
         t = self._table
         fits = len(self) + rows <= len(t.offsets)
-        if not fits or int(t.state[USED_BYTES]) + text_bytes > len(t.arena):
-            self._rewrite(rows, text_bytes)
+        return fits and int(t.state[USED_BYTES]) + text_bytes <= len(t.arena)
 
     def _rewrite(self, rows: int, text_bytes: int) -> None:
         """Write the table anew, with room for this and for half as much again as it holds."""
@@ -143,8 +166,8 @@ class KeyTable:
         live = np.flatnonzero(old.offsets[:used] >= 0)
         kept, live_bytes = len(live), int(old.state[LIVE_BYTES])
         t = _allocate(
-            max(_LEAST_ROWS, rows + kept + kept // 2),
-            max(_LEAST_BYTES, text_bytes + live_bytes + live_bytes // 2),
+            max(self._least_rows, rows + kept + kept // 2),
+            max(_TEXT_BYTES * self._least_rows, text_bytes + live_bytes + live_bytes // 2),
         )
         data = self._gathered(live.astype(np.int32), live_bytes)
         put_texts(
@@ -188,7 +211,7 @@ def _writable(texts: Keys) -> Keys:
 
 def _allocate(rows: int, text_bytes: int) -> Table:
     state = np.zeros(STATE_FIELDS, np.int64)
-    state[FREE_ROW] = ABSENT
+    state[FREE_ROW], state[SEED] = ABSENT, _SEED
     return Table(
         offsets=np.empty(rows, np.int64),
         starts=np.empty(rows, np.int64),

@@ -12,11 +12,18 @@ from topics.keys import Keys
 from topics.partials import Partial
 from topics.subscriptions import SubscriptionContract
 from workers.changes import Changes
-from workers.key_table import KeyTable
+from workers.key_table import KeyTable, MixedUp
 from workers.kinds import ShardIndex, index_from
 from workers.renewal import IndexChange, Renewal, folded
 
 _MOST_BACKLOG = 1_000_000  # subscriptions
+
+
+class ShardInconsistent(Exception):
+    """The keys of a shard and its index do not say the same: it must not answer any more.
+
+    A replay of `subscriptions` from the beginning makes it whole again.
+    """
 
 
 class Watcher(Protocol):
@@ -34,6 +41,7 @@ class Shard:
         self.number, self.contract = number, contract
         self.next_offset = 0  # everything below is applied
         self.base_offset = 0  # everything below is in the base of the index
+        self.is_consistent = True  # as far as anybody has noticed
         self._index = index
         self._keys = KeyTable()
         self._renewal: Renewal | None = None
@@ -64,9 +72,12 @@ class Shard:
 
     def apply(self, changes: Changes) -> None:
         """An update is a delete of the old offset and an insert of the new one."""
-        replaced = self._keys.put_many(changes.keys, changes.offsets)
-        gone = np.concatenate((replaced, self._keys.remove_many(changes.removed)))
-        self._change(IndexChange(gone, changes.offsets, changes.columns))
+        try:
+            replaced = self._keys.put_many(changes.keys, changes.offsets)
+            gone = np.concatenate((replaced, self._keys.remove_many(changes.removed)))
+            self._change(IndexChange(gone, changes.offsets, changes.columns))
+        except (MixedUp, KeyError) as error:  # the index does not know what is to go
+            raise self._inconsistent(error) from error
         self.next_offset = changes.next_offset
 
     def _change(self, change: IndexChange) -> None:
@@ -91,6 +102,10 @@ class Shard:
         k = int(frame.ks.max(initial=0))
         table = self._index.top_k_many(frame.events, k)
         counts, ids, scores = _taken(*table, np.require(frame.ks, np.int32, "W"))
+        try:
+            texts = self._keys.texts(ids)
+        except KeyError as error:
+            raise self._inconsistent(error) from error
         return Partial(
             frame.name,
             self.number,
@@ -103,15 +118,23 @@ class Shard:
             counts,
             scores,
             ids,
-            self._keys.texts(ids),
+            texts,
             frame.routed,
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Everything but `next_offset`; frames may be answered meanwhile, changes may not come."""
+        """Everything but `next_offset`; frames may be answered meanwhile, changes may not come.
+
+        `ShardInconsistent` unless each subscription of the index has a key, and each key one.
+        """
         index = self._index.to_arrays()._asdict()
         index.pop("attributes", None)
-        texts = self._keys.texts(self._index.ids())
+        try:
+            texts = self._keys.texts(self._index.ids())
+        except KeyError as error:
+            raise self._inconsistent(error) from error
+        if len(self._keys) != len(texts.lengths):
+            raise self._inconsistent(f"{len(self._keys)} keys of {len(texts.lengths)} in the index")
         named = {f"index.{name}": array for name, array in index.items()}
         return named | {
             "base_offset": np.array([self.base_offset]),
@@ -139,11 +162,18 @@ class Shard:
 
         The index is made as quick as can be.
         """
-        self._work_off()
+        try:
+            self._work_off()
+        except KeyError as error:
+            raise self._inconsistent(error) from error
         self._backlog = None
         if self._gains_by_rebasing and self._index.is_worn:
             self._index.rebase()
             self.base_offset = self.next_offset
+
+    def _inconsistent(self, why: object) -> ShardInconsistent:
+        self.is_consistent = False
+        return ShardInconsistent(f"shard {self.number} at offset {self.next_offset}: {why}")
 
     @property
     def is_worn(self) -> bool:

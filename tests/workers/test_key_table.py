@@ -1,11 +1,12 @@
 import json
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from workers.key_table import KeyTable
+from workers.key_table import KeyTable, MixedUp
 
 names = st.one_of(
     st.integers(0, 30).map(str),
@@ -24,9 +25,12 @@ def read(texts):
 
 
 class TableAgainstDict(RuleBasedStateMachine):
-    @initialize()
-    def start(self):
-        self.table = KeyTable()
+    """From one row on, so that within a few steps it grows, is written anew and reuses rows."""
+
+    @initialize(least_rows=st.sampled_from([1, 2, 3, 8, 1024]))
+    def start(self, least_rows):
+        self.least_rows = least_rows
+        self.table = KeyTable(least_rows)
         self.expected = {}  # offset by name
         self.next_offset = 0
 
@@ -63,14 +67,21 @@ class TableAgainstDict(RuleBasedStateMachine):
             texts = self.table.texts(offsets_of([self.expected[name] for name in asked]))
             assert read(texts) == asked
 
+    @rule()
+    def store_and_restore(self):
+        offsets = offsets_of(sorted(self.expected.values()))
+        self.table = KeyTable.of_texts(offsets, self.table.texts(offsets), self.least_rows)
+
     @invariant()
     def all_holds(self):
         self.table.check()
         assert len(self.table) == len(self.expected)
+        texts = self.table.texts(offsets_of(list(self.expected.values())))
+        assert read(texts) == list(self.expected)
 
 
 TestTableAgainstDict = TableAgainstDict.TestCase
-TestTableAgainstDict.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestTableAgainstDict.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
 
 
 def filled(count, stem="subscription"):
@@ -104,6 +115,53 @@ def test_a_table_grows_beyond_its_first_rows_and_bytes():
     table, keys = filled(5000, "a rather long name for a subscription")
     table.check()
     assert read(table.texts(offsets_of([0, 14_997]))) == [keys[0].decode(), keys[-1].decode()]
+
+
+def test_a_batch_that_has_the_table_written_anew_updates_the_keys_that_it_names():
+    table = KeyTable()
+    keys = [b"k%03d" % i + b"x" * 10 for i in range(1000)]
+    table.put_many(keys[:900], np.arange(900))
+    table.remove_many(keys[:100])
+    new = [b"new%03d" % i + b"y" * 10 for i in range(150)]
+    assert table.put_many([keys[500], *new], np.arange(1000, 1151)).tolist() == [500]
+    table.check()
+    assert read(table.texts(offsets_of([1000, 600]))) == [keys[500].decode(), keys[600].decode()]
+
+
+def test_rows_of_before_the_table_was_written_anew_are_not_used(monkeypatch):
+    table = KeyTable(4)
+    table.put_many([b"a", b"b", b"c", b"d"], offsets_of([0, 1, 2, 3]))
+    table.remove_many([b"a"])
+    stale = table._find
+    monkeypatch.setattr(table, "_find", lambda texts: (stale(texts)[0], np.array([0, 1, 2])))
+    with pytest.raises(MixedUp):
+        table.put_many([b"b", b"c", b"d"], offsets_of([5, 6, 7]))
+
+
+def test_an_offset_that_no_key_has_is_an_error():
+    table, _ = filled(3)
+    with pytest.raises(KeyError):
+        table.texts(offsets_of([0, 1]))
+    with pytest.raises(KeyError):
+        table.texts(np.full(30_000, 1))
+
+
+def test_texts_with_an_id_twice_are_no_table():
+    table, _ = filled(3)
+    texts = table.texts(offsets_of([0, 3, 0]))
+    with pytest.raises(ValueError, match="twice"):
+        KeyTable.of_texts(offsets_of([0, 3, 6]), texts)
+
+
+def test_ids_that_fall_together_in_one_process_do_not_in_another(monkeypatch):
+    keys = [b"%d" % i for i in range(2000)]
+    orders = set()
+    for seed in (1, 2):
+        monkeypatch.setattr("workers.key_table._SEED", seed)
+        table = KeyTable(2000)
+        table.put_many(keys, np.arange(2000))
+        orders.add(table._table.by_text.tobytes())
+    assert len(orders) == 2
 
 
 def test_a_table_is_written_anew_when_most_of_it_is_gone():

@@ -17,10 +17,11 @@ from topics.subscriptions import MAX_ID_BYTES, contract_for
 from workers.changes import read_changes
 from workers.framing import MAX_BYTES_PER_RECORD, MAX_HITS_PER_RECORD
 from workers.kinds import new_index
-from workers.shard import Shard
+from workers.shard import Shard, ShardInconsistent
 
 ATTRIBUTES = ("age", "visits")
 NAN = math.nan
+ANY_AGE = b'{"where": {"age": [0, 9]}, "score": 1}'
 
 
 def new_shard(kind="ranked", attributes=ATTRIBUTES):
@@ -364,3 +365,42 @@ def test_a_stale_shard_is_set_in_order_beside_its_frames(kind):
     assert not shard.is_stale
     (hits,) = answers(shard.answer(frame((5, NAN), ks=[rows])))
     assert len(hits) == len(shard) == rows - 1
+
+
+def forget_a_key(shard):
+    shard._keys.remove_many([b"a"])
+
+
+def forget_a_row(shard):
+    shard._index.delete_many(np.array([0]))
+
+
+def mix_up(shard):
+    """Rows of the key table that were found before it was written anew."""
+    found = shard._keys._find
+
+    def stale(texts):
+        hashes, rows = found(texts)
+        return hashes, rows[::-1].copy()
+
+    shard._keys._find = stale
+
+
+@pytest.mark.parametrize(
+    ("break_", "act"),
+    [
+        (forget_a_key, lambda shard: shard.answer(frame((5, 5)))),
+        (forget_a_key, Shard.to_arrays),
+        (forget_a_row, Shard.to_arrays),
+        (forget_a_row, lambda shard: apply(shard, (b"a", None))),
+        (mix_up, lambda shard: apply(shard, (b"a", ANY_AGE), (b"b", ANY_AGE))),
+    ],
+    ids=["key-answer", "key-snapshot", "row-snapshot", "row-change", "mixed-up"],
+)
+def test_keys_and_index_that_differ_are_noticed(shard, break_, act):
+    apply(shard, (b"a", ANY_AGE), (b"b", ANY_AGE), (b"c", ANY_AGE))
+    assert shard.is_consistent
+    break_(shard)
+    with pytest.raises(ShardInconsistent, match="shard 0 at offset 3"):
+        act(shard)
+    assert not shard.is_consistent

@@ -14,7 +14,7 @@ from workers.snapshots.narrowing import narrowed, widened
 MAGIC = b"PODS"
 # Any change of the head or of the arrays' meaning needs another one: the snapshots before it are
 # then refused, and workers replay.
-VERSION = 3
+VERSION = 4
 
 _DAY_S = 24 * 60 * 60
 _CLOCKS_DIFFER_S = 60 * 60
