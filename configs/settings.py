@@ -56,6 +56,10 @@ class Kafka(Section):
     key_file: FilePath | None = None
     # Of the topics that `podium topics create` makes. With 1, a lost disk is lost data.
     replication: Annotated[int, Field(ge=1, le=32767)] = 1
+    # What a batch of records may unpack to, in the memory of a worker: a third of this in any case,
+    # all of it if need be; one that would take more becomes a dead letter. It holds for zstd alone,
+    # the other codecs are unpacked whatever comes out: a thousand times as much at most.
+    most_unpacked_mib: Annotated[int, Field(ge=64, le=2047)] = 512
 
     @field_validator("sasl_mechanism", "username", "password")
     @classmethod

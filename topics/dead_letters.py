@@ -5,7 +5,8 @@ that the record can be found (`podium-topic`, `podium-partition`, `podium-offset
 (`podium-error`, `podium-error-field`) and sent again.
 
 Only a record that its producer had compressed can be larger than this topic takes.  Of such a one
-the first MiB of key and value are kept, and `podium-cut` says how long they were.
+the first MiB of key and value are kept, and `podium-cut` says how long they were.  Of a batch that
+cannot be read at all nothing is kept; `podium-error` names its offsets.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ VERSION = 1  # of this set of headers, in `podium-version`
 # What is kept in full; the topic takes 5 MiB, these headers included.
 MOST_BYTES = 4 * 1024 * 1024 + 512 * 1024
 KEPT_BYTES = 1024 * 1024
+_FRAMING_BYTES = 10  # of a header: two lengths, as Kafka writes them, at most
 
 Header = tuple[str, bytes | None]
 
@@ -36,17 +38,22 @@ class DeadLetter(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        """As Kafka counts it, or a little more."""
+        headers = sum(
+            len(name.encode()) + len(value or b"") + _FRAMING_BYTES for name, value in self.headers
+        )
         return len(self.key or b"") + len(self.value or b"") + headers
 
     def fitting(self) -> "DeadLetter":
         """The letter as it is, or what can be kept of one that is too large."""
-        if self.nbytes <= MOST_BYTES:
-            return self
+        return self if self.nbytes <= MOST_BYTES else self.cut()
+
+    def cut(self, kept: int = KEPT_BYTES) -> "DeadLetter":
+        """So much of key and value, and how long they were."""
         sizes = f"key {len(self.key or b'')} bytes, value {len(self.value or b'')} bytes"
         return self._replace(
-            key=self.key and self.key[:KEPT_BYTES],
-            value=self.value and self.value[:KEPT_BYTES],
+            key=self.key and self.key[:kept],
+            value=self.value and self.value[:kept],
             headers=[("podium-cut", sizes.encode())],
         )
 

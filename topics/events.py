@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 
 from topics.attribute_struct import struct_of
 from topics.bad_record import BadRecord, decode
+from topics.frames import fingerprint
 from topics.mixed_events import MixedColumns, MixedRows
 from topics.tokens import AFTER, parse_token
 
@@ -82,6 +83,7 @@ class EventContract:
         self, kind: str, attributes: Sequence[str], k: int, max_k: int, shards: int
     ) -> None:
         self.max_k, self.shards = max_k, shards
+        self.fingerprint = fingerprint(kind, attributes)
         self._no_options = Options(k, {})
         reader = MixedRows(attributes) if kind == "boolean" else NumberRows(attributes)
         self.row: Callable[[bytes | None], Any] = reader.row

@@ -4,7 +4,8 @@ Partition = shard.  A record is a bundle of frames, of different events partitio
 short while only: a frame can be made again from `events`.
 
     PODF | version | shard u16, attributes u16, shards taking part u16, shards routed u16,
-    partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64, mixed u64
+    partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64, mixed u64,
+    answers u64, fingerprint u64
     routed i64[r] | offsets i64[m] | timestamps i64[m] | values f64[m, d]
     ks i32[m] | key lengths i32[m] | taking part u16[s] | keys
 
@@ -15,12 +16,19 @@ values, filled up with zeros to a multiple of 8.
 grows each time the partition is given to a router, so that an answer to a frame of a router
 that died half-way can be told from the answers to its successor's frames.
 
+`answers` is the partition of `partials` that every shard answers into, so that one merger has all
+answers to the frame, also while the number of these partitions changes.  `fingerprint` is of the
+kind and the attributes that the values are of: a shard of others cannot answer.
+
 With routing a shard gets only the events that its routes let through.  `routed` says for each shard
 of the collection up to which subscription offset the routes spoke, less one, that an event which it
 did not get was kept from it by.
 """
 
+import hashlib
+import json
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,10 +36,10 @@ import numpy as np
 from topics import mixed_events
 from topics.keys import Keys
 from topics.mixed_events import MixedColumns
-from topics.packing import PREAMBLE, columns_at, join, open_header
+from topics.packing import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
 
-MAGIC, VERSION = b"PODF", 2
-_HEADER = struct.Struct("<HHHHIIQqqqqQ")
+MAGIC, VERSION = b"PODF", 3
+_HEADER = struct.Struct("<HHHHIIQqqqqQQQ")
 
 
 NOT_ROUTED = np.empty(0, np.int64)
@@ -55,6 +63,18 @@ class Frame(NamedTuple):
     ks: np.ndarray  # i4[m]
     keys: Keys  # of the events
     routed: np.ndarray = NOT_ROUTED  # i8[r]  by shard
+    answers: int = 0  # partition of the partials topic
+    fingerprint: int = 0
+
+
+def fingerprint(kind: str, attributes: Sequence[str]) -> int:
+    """Of what a frame's values are; another kind, name or order of names has another one.
+
+    >>> fingerprint("ranked", ["age", "visits"]) == fingerprint("ranked", ["visits", "age"])
+    False
+    """
+    declared = json.dumps([kind, *attributes]).encode()
+    return int.from_bytes(hashlib.blake2b(declared, digest_size=8).digest(), "little")
 
 
 def encode(frame: Frame) -> bytes:
@@ -78,6 +98,8 @@ def encode(frame: Frame) -> bytes:
         frame.name.last,
         frame.after,
         len(mixed),
+        frame.answers,
+        frame.fingerprint,
     )
     columns = [frame.routed, frame.offsets, frame.timestamps, values, frame.ks]
     columns += [frame.keys.lengths, frame.taking_part, frame.keys.data]
@@ -85,10 +107,10 @@ def encode(frame: Frame) -> bytes:
 
 
 def decode(data: bytes | memoryview) -> Frame:
-    shard, attributes, taking, shards, partition, events, key_bytes, *rest, mixed = open_header(
+    shard, attributes, taking, shards, partition, events, key_bytes, *rest = open_header(
         data, MAGIC, VERSION, _HEADER
     )
-    epoch, first, last, after = rest
+    epoch, first, last, after, mixed, answers, declared = rest
     routed, offsets, timestamps, values, ks, key_lengths, taking_part, keys = columns_at(
         data,
         PREAMBLE.size + _HEADER.size,
@@ -103,6 +125,9 @@ def decode(data: bytes | memoryview) -> Frame:
             ("u1", key_bytes),
         ],
     )
+    check_lengths("keys", key_lengths, key_bytes)
+    if ks.min(initial=0) < 0:
+        raise CodecError(f"got an event that asks for {ks.min()} hits, expected 0 or more")
     return Frame(
         FrameName(partition, epoch, first, last),
         shard,
@@ -116,4 +141,6 @@ def decode(data: bytes | memoryview) -> Frame:
         ks,
         Keys(key_lengths, keys),
         routed,
+        answers,
+        declared,
     )

@@ -19,12 +19,15 @@ from topics.attribute_struct import struct_of
 from topics.bad_record import BadRecord, decode
 from topics.keys import Keys
 from topics.packing import PREAMBLE, columns_at, join, open_header
-from topics.subscriptions.boolean import MAX_WEIGHT
+from topics.subscriptions.boolean import MAX_NAME_CHARACTERS, MAX_WEIGHT
 
 MAGIC, VERSION = b"PODE", 1
 EXPECTED = 'an object of attributes such as {"state": "NY", "pay": 28}'
 _HEADER = struct.Struct("<QQQQQQ")
-_ENTRY_BYTES = 28
+# Of a value and its weight, of its attribute's name and of its string, if these are nowhere else.
+_ENTRY_BYTES = 20
+_NAME_BYTES = 5
+_STRING_BYTES = 8
 
 
 class WeightedValue(Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,13 +125,18 @@ class MixedRows:
         return numbers
 
     def packed_bytes(self, row: Row) -> int:
-        """About how much room an event takes in a frame."""
-        texts = sum(len(value) for _, value, _ in row if type(value) is str)
-        return texts + _ENTRY_BYTES * len(row)
+        """How much room an event takes in a frame, at most."""
+        strings = [value for _, value, _ in row if type(value) is str]
+        size = (_ENTRY_BYTES + _NAME_BYTES) * len(row) + _STRING_BYTES * len(strings)
+        if not self.attributes:  # otherwise there are few of them, in all events together
+            size += len("".join(name for name, _, _ in row).encode())
+        return size + len("".join(strings).encode())
 
 
 def _known(name: str, given: Any) -> tuple[float | str, float] | None:
     """Value and weight of a field that nobody has named; None if it is of no use here."""
+    if len(name) > MAX_NAME_CHARACTERS:  # no subscription can ask for it
+        return None
     if type(given) is str:
         return given, 1.0
     try:

@@ -1,12 +1,12 @@
 """Producing with confluent-kafka so that nothing is lost in silence."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from topics.dead_letters import DeadLetter, Header
+from topics.dead_letters import KEPT_BYTES, DeadLetter, Header
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ class Outbox:
             }
         )
         self._failure: str | None = None
+        # Letters that were refused for their size: where to, and what may be kept of them now.
+        self._too_large: list[tuple[str, DeadLetter, int]] = []
 
     def send(
         self,
@@ -49,6 +51,7 @@ class Outbox:
         key: bytes | None = None,
         partition: int = -1,
         headers: Sequence[Header] | None = None,
+        on_delivery: Callable[[KafkaError | None, Message], None] | None = None,
     ) -> None:
         """Queue one record, waiting while the queue is full."""
         while True:
@@ -58,7 +61,7 @@ class Outbox:
                     value,
                     key,
                     partition,
-                    on_delivery=self._on_delivery,
+                    on_delivery=on_delivery or self._on_delivery,
                     headers=headers,
                 )
                 return
@@ -69,16 +72,39 @@ class Outbox:
     def send_dead_letter(self, letter: DeadLetter, to: str | None = None) -> None:
         """To the dead-letter topic of the topic it came from, unless `to` names another."""
         log.warning("%s refused: %s", letter.source, letter.error)
-        topic, letter = to or f"{letter.topic}.dlq", letter.fitting()
-        self.send(topic, letter.value, key=letter.key, headers=letter.annotated_headers())
+        self._send_letter(to or f"{letter.topic}.dlq", letter, letter.fitting(), KEPT_BYTES)
+
+    def _send_letter(self, topic: str, whole: DeadLetter, letter: DeadLetter, less: int) -> None:
+        """If the topic takes less than it should, it gets `less` bytes of the whole letter."""
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            if error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE and less >= 0:
+                self._too_large.append((topic, whole, less))
+            else:
+                self._on_delivery(error, message)
+
+        headers = letter.annotated_headers()
+        try:
+            self.send(topic, letter.value, key=letter.key, headers=headers, on_delivery=delivered)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                raise
+            self._too_large.append((topic, whole, less))
+
+    def _send_cut_letters(self) -> None:
+        refused, self._too_large = self._too_large, []
+        for topic, whole, kept in refused:
+            self._send_letter(topic, whole, whole.cut(kept), 0 if kept else -1)
 
     def poll(self) -> None:
         self._producer.poll(0)
+        self._send_cut_letters()
         self._raise_failure()
 
     def settle(self) -> None:
         """Wait until everything sent so far is acknowledged, or raise `DeliveryFailed`."""
-        while self._producer.flush(1.0):
+        while self._producer.flush(1.0) or self._too_large:
+            self._send_cut_letters()
             self._raise_failure()
         self._raise_failure()
 

@@ -64,6 +64,15 @@ def columns_at(
     return columns
 
 
+def check_lengths(what: str, lengths: np.ndarray, total: int) -> None:
+    """`CodecError` unless strings of these lengths, -1 for null, take up so many bytes.
+
+    Compiled code that trusts them would read beyond their ends.
+    """
+    if lengths.min(initial=0) < -1 or np.maximum(lengths, 0).sum(dtype=np.int64) != total:
+        raise CodecError(f"got lengths of {what} that do not add up to {total}")
+
+
 def bundle(parts: Sequence[bytes]) -> bytes:
     lengths = np.array([len(part) for part in parts], "<u8")
     padded = [part + bytes(-len(part) % 8) for part in parts]
@@ -74,6 +83,8 @@ def bundle(parts: Sequence[bytes]) -> bytes:
 def unbundle(data: bytes) -> list[memoryview]:
     """The parts of a bundle, without copying them."""
     (count,) = open_header(data, BUNDLE_MAGIC, BUNDLE_VERSION, _BUNDLE)
+    if not count:
+        raise CodecError("got a bundle of nothing, expected at least one part")
     start = PREAMBLE.size + _BUNDLE.size
     if start + 8 * count > len(data):
         raise CodecError(f"got {len(data)} bytes, expected the lengths of {count} parts")

@@ -1,7 +1,7 @@
 """`partials`: one shard's answer to one frame, on its way to the merger.
 
-Partition = events partition modulo the number of partitions, so that one merger sees every
-shard's answers to a frame, and each shard's in the order it gave them.  A record is a bundle.
+Partition = the one that the frame names, so that one merger sees every shard's answers to a frame,
+and each shard's in the order it gave them.  A record is a bundle.
 
     PODP | version | shard u16, shards taking part u16, partition u32, events u32, hits u32,
     key bytes u64, id bytes u64, epoch i64, first i64, last i64, as of i64, shards routed u64
@@ -20,7 +20,7 @@ import numpy as np
 
 from topics.frames import NOT_ROUTED, FrameName
 from topics.keys import Keys
-from topics.packing import PREAMBLE, columns_at, join, open_header
+from topics.packing import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
 
 MAGIC, VERSION = b"PODP", 2
 _HEADER = struct.Struct("<HHIIIQQqqqqQ")
@@ -110,6 +110,10 @@ def decode(data: bytes | memoryview) -> Partial:
         )
     )
     taking_part, keys, id_texts = rest
+    check_lengths("keys", key_lengths, key_bytes)
+    check_lengths("ids", id_lengths, id_bytes)
+    if counts.min(initial=0) < 0 or counts.sum(dtype=np.int64) != hits:
+        raise CodecError(f"got counts of hits that do not add up to {hits}")
     return Partial(
         FrameName(partition, epoch, first, last),
         shard,

@@ -18,11 +18,10 @@ class _Pending(NamedTuple):
     awaited: set[int]
     partials: dict[int, Partial]  # by shard
     places: list[int]  # offsets in the partials topic
-    source: int  # partition of the partials topic
 
 
 class Assembly:
-    """Frames that some of their shards have answered.
+    """Frames that some of their shards have answered, into one partition of the partials topic.
 
     A shard answers frames in the order of its log.  When it has answered a later frame of the
     same events partition, it has passed the earlier ones: the answer that a frame still waits for
@@ -42,8 +41,8 @@ class Assembly:
         self._ahead: dict[FrameName, tuple[int, ...]] = {}
         self.orphaned = 0
 
-    def add(self, partial: Partial, source: int, place: int) -> MergedFrame | None:
-        """Take a shard's answer, read at `place` of partition `source`; the frame, if complete."""
+    def add(self, partial: Partial, place: int) -> MergedFrame | None:
+        """Take a shard's answer, read at the offset `place`; the frame, if that completes it."""
         name, shard = partial.frame, partial.shard
         frame = self._pending.get(name)
         if frame is None:
@@ -52,7 +51,7 @@ class Assembly:
             if name in self._ahead:
                 self._advance(shard, name)
                 return None
-            frame = self._expect(partial, source)
+            frame = self._expect(partial)
         frame.partials.setdefault(shard, partial)
         frame.places.append(place)
         self._stop_waiting(name, frame, {shard})
@@ -68,33 +67,20 @@ class Assembly:
             self._ahead[name] = shards
         return merge(frame.partials.values())
 
-    def safe_place(self, source: int, following: int) -> int:
-        """What may be committed for a partials partition that was read up to `following`."""
-        places = (f.places[0] for f in self._pending.values() if f.source == source)
-        return min(places, default=following)
+    def safe_place(self, following: int) -> int:
+        """What may be committed for the partition when it was read up to `following`."""
+        return min((frame.places[0] for frame in self._pending.values()), default=following)
 
-    def marks(self, source: int, partitions: int) -> Marks:
-        """What is out of a partials partition, of so many, whose safe place is committed."""
+    def marks(self) -> Marks:
+        """What is out of the partition, whose safe place is committed."""
         ahead = self._ahead.items()
         self._ahead = {name: shards for name, shards in ahead if not self._is_marked(name, shards)}
-        return Marks(
-            {key: self._mark(key) for key in self._passed if key[0] % partitions == source},
-            {n: shards for n, shards in self._ahead.items() if n.partition % partitions == source},
-        )
+        return Marks({key: self._mark(key) for key in self._passed}, dict(self._ahead))
 
     def resume(self, marks: Marks) -> None:
         """Go on where these were committed."""
         self._passed.update(marks.passed)
         self._ahead.update(marks.ahead)
-
-    def forget(self, source: int, partitions: int) -> None:
-        """Drop what came from a partials partition that is no longer ours."""
-        for name in [name for name, frame in self._pending.items() if frame.source == source]:
-            self._drop(name)
-        for key in [key for key in self._passed if key[0] % partitions == source]:
-            del self._passed[key]
-        for name in [name for name in self._ahead if name.partition % partitions == source]:
-            del self._ahead[name]
 
     @property
     def frames(self) -> int:
@@ -105,8 +91,8 @@ class Assembly:
         partials = (p for frame in self._pending.values() for p in frame.partials.values())
         return sum(_nbytes(partial) for partial in partials)
 
-    def _expect(self, partial: Partial, source: int) -> _Pending:
-        frame = _Pending(set(partial.taking_part.tolist()), {}, [], source)
+    def _expect(self, partial: Partial) -> _Pending:
+        frame = _Pending(set(partial.taking_part.tolist()), {}, [])
         self._pending[partial.frame] = frame
         for shard in frame.awaited:
             self._waiting[partial.frame.partition, shard][partial.frame] = None

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from indexes.intervals import SOPTArrays, SOPTRTree
 from topics.array_blob import BlobError
@@ -16,6 +16,7 @@ from topics.base_store import BaseStore, NotStored, StoreFailed
 from topics.bases import Base, BaseName, TreeBlob, decode_record, decode_tree
 from workers import metrics
 from workers.context import Context
+from workers.records import RecordReader
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class BaseFollower:
         self._labels = (context.collection.name, str(shard))
         self._place = TopicPartition(context.names.topic("bases"), shard, OFFSET_BEGINNING)
         self._consumer: Consumer | None = None
+        self._records: RecordReader
         self._newest: Base | None = None  # not taken yet
         self._now, self._rests_until, self._pause_s = now, 0.0, _FIRST_PAUSE_S
         self._out_of_reach: Base | None = None  # the one that this was said of
@@ -43,16 +45,15 @@ class BaseFollower:
         None for a while after the store has not answered.
         """
         if self._consumer is None:
-            self._consumer = self._context.consumer("bases")
+            self._consumer = self._context.consumer("bases", {"enable.partition.eof": True})
+            self._records = RecordReader(self._context, self._consumer, self._place.topic)
             self._consumer.assign([self._place])
-        for message in self._consumer.consume(100, 0):
-            error = message.error()
-            if error is not None:
-                # Without the topic there is no job, and so nothing to follow.
-                if error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    log.warning("shard %d: bases: %s", self._shard, error.str())
-            elif message.value() is not None:
+        batch = self._records.read(0, 100, lambda: 0.0)
+        for message in batch.records:
+            if message.value() is not None:
                 self._note(message.value(), topic_id)
+        for unread in batch.unread:
+            self._refuse("unreadable", unread.letter.error)
         base = self._newest
         if base is None or base.next_offset not in wanted or self._now() < self._rests_until:
             return None

@@ -8,7 +8,7 @@ from confluent_kafka import Message
 
 from topics.dead_letters import DeadLetter
 from topics.subscriptions import SubscriptionContract, parse_batch
-from workers.framing import dead_letter
+from workers.records import dead_letter
 
 # Records whose changes are applied in one go while frames wait; few, so that these wait briefly.
 _LIVE_RECORDS = 500
@@ -23,6 +23,12 @@ class Changes(NamedTuple):
     removed: list[bytes]
     letters: list[DeadLetter]
     next_offset: int  # the first offset that is not in here
+
+
+def nothing_but(letter: DeadLetter, next_offset: int, contract: SubscriptionContract) -> Changes:
+    """Of records that were stepped over."""
+    columns = contract.columns([])
+    return Changes([], np.empty(0, np.int64), columns, [], [letter], next_offset)
 
 
 def read_live(

@@ -22,7 +22,9 @@ BROKER = "broker"
 TOPICS = "topics"
 # What librdkafka adds to an error differs each time, and the same reason is said once.
 _HOW_LONG = re.compile(r" \(after \d+ms [^)]*\)")
-_REPLY_S = 5.0
+REPLY_S = 5.0
+# Whose partitions are shards: with another number of them records lie where nobody looks.
+_BY_SHARD = ("subscriptions", "frames", "routes", "bases")
 
 
 class Context(NamedTuple):
@@ -57,6 +59,8 @@ class Context(NamedTuple):
                 "heartbeat.interval.ms": round(self.settings.matcher.heartbeat_s * 1000),
                 # Its default of 1000 costs two thirds of the throughput when there is a backlog.
                 "fetch.queue.backoff.ms": 5,
+                # librdkafka unpacks zstd with three times more room each time, up to this.
+                "receive.message.max.bytes": self.settings.kafka.most_unpacked_mib * 1024 * 1024,
                 **(options or {}),
             }
         )
@@ -64,7 +68,7 @@ class Context(NamedTuple):
     def topic_id(self, topic: str) -> str:
         """Kafka's own id of a topic: one that is made anew under the same name has another."""
         admin = AdminClient(self.client)  # must live until it has its answer
-        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=_REPLY_S)
+        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=REPLY_S)
         return str(asked[topic].result().topic_id)
 
     def _on_error(self, error: KafkaError) -> None:
@@ -92,29 +96,54 @@ def wait_for_topics(context: Context, topics: list[str]) -> bool:
     admin, wait_s = AdminClient(context.client), 0.5
     while not context.stopping.is_set():
         try:
-            missing = wanted - admin.list_topics(timeout=_REPLY_S).topics.keys()
+            found = admin.list_topics(timeout=REPLY_S).topics
         except KafkaException as error:
             admin.poll(0)  # calls `error_cb`, which hears why
             reason = f"{unreachable(context, error.args[0])}; trying again"
             context.health.not_ready(TOPICS, reason)
         else:
-            if not missing:
+            partitions = {name: len(found[name].partitions) for name in wanted & found.keys()}
+            problem = _missing(context, wanted - found.keys())
+            problem = problem or wrong_partitions(context, partitions)
+            if not problem:
                 context.health.ready(TOPICS)
                 return True
-            context.health.not_ready(
-                TOPICS,
-                f"missing {', '.join(sorted(missing))}; run"
-                f" `podium topics create --collection {context.collection.name}`; trying again",
-            )
+            context.health.not_ready(TOPICS, f"{problem}; trying again")
         context.health.beat()
         context.stopping.wait(wait_s)
         wait_s = min(2 * wait_s, 10.0)
     return False
 
 
+def _missing(context: Context, topics: set[str]) -> str:
+    if not topics:
+        return ""
+    create = f"podium topics create --collection {context.collection.name}"
+    return f"missing {', '.join(sorted(topics))}; run `{create}`"
+
+
+def wrong_partitions(context: Context, partitions: Mapping[str, int]) -> str:
+    """What is wrong with the number of partitions of these topics, by their full names."""
+    collection, names = context.collection, context.names
+    wanted = {names.topic(topic): collection.shards for topic in _BY_SHARD}
+    least = {names.topic("partials"): collection.partitions.partials}
+    for name, got in sorted(partitions.items()):
+        if name in wanted and got != wanted[name]:
+            return (
+                f"{name}: got {got} partitions, expected {wanted[name]}, as many as shards; what"
+                " lies in the others is not read: make the topic anew, or correct `shards`"
+            )
+        if got < least.get(name, 0):
+            return (
+                f"{name}: got {got} partitions, expected {least[name]}; `podium topics create"
+                f" --collection {collection.name}` shows the command that adds them"
+            )
+    return ""
+
+
 def _ask_broker(context: Context, admin: AdminClient) -> None:
     try:
-        admin.list_topics(context.names.topic("frames"), timeout=_REPLY_S)
+        admin.list_topics(context.names.topic("frames"), timeout=REPLY_S)
     except KafkaException as error:
         admin.poll(0)  # calls `error_cb`, which hears why
         raise ConnectionError(unreachable(context, error.args[0])) from None

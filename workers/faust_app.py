@@ -1,9 +1,12 @@
 """A Faust app set up the way this fleet needs it."""
 
 import ssl
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import faust
+from aiokafka.consumer import fetcher
 from faust.assignor.partition_assignor import PartitionAssignor
 from faust.types import AppT
 
@@ -12,6 +15,64 @@ from workers.context import Context
 
 _MAX_RECORD_BYTES = 16 * 1024 * 1024
 _REQUEST_TIMEOUT_S = 90.0
+
+
+UNREADABLE = "podium-unreadable"  # header of what stands for records that cannot be read
+
+
+class _ReadableBatch:
+    """A batch of records, of which those that cannot be read are one without a value.
+
+    What is wrong with a record, such as the name of a header that is not UTF-8, aiokafka notices
+    while it goes through its batch, and raises each time: the partition would be stuck for good.
+    """
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        following = self._batch.base_offset
+        try:
+            for record in self._batch:
+                yield record
+                following = record.offset + 1
+        except Exception as error:
+            last = self._batch.next_offset - 1
+            why = f"records {following} to {last} cannot be read ({error!r})"
+            yield SimpleNamespace(
+                offset=last,
+                timestamp=self._batch.max_timestamp,
+                timestamp_type=self._batch.timestamp_type,
+                key=None,
+                value=None,
+                headers=[(UNREADABLE, why.encode())],
+                checksum=None,
+            )
+
+
+class _ReadableRecords:
+    """Of one partition, as they were fetched."""
+
+    def __init__(self, records: Any) -> None:
+        self._records = records
+        self.has_next = records.has_next
+
+    def next_batch(self) -> _ReadableBatch:
+        return _ReadableBatch(self._records.next_batch())
+
+
+class PartitionRecords(fetcher.PartitionRecords):
+    def __init__(self, tp: Any, records: Any, *given: Any) -> None:
+        super().__init__(tp, _ReadableRecords(records), *given)
+
+
+fetcher.PartitionRecords = PartitionRecords  # aiokafka has no other way to say which
 
 
 class Assignor(PartitionAssignor):

@@ -1,5 +1,6 @@
 """From a batch of event records to frames: the router's decisions, without Kafka."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
@@ -8,10 +9,14 @@ import numpy as np
 from confluent_kafka import Message
 
 from topics.bad_record import BadRecord, refuse_oversized
-from topics.dead_letters import DeadLetter
+from topics.dead_letters import DeadLetter, Header
 from topics.events import EventContract, Options
 from topics.frames import NOT_ROUTED, Frame, FrameName
+from topics.headers import headers_of
 from topics.keys import Keys
+from workers.records import dead_letter
+
+log = logging.getLogger(__name__)
 
 # They bound the size of a frame and of a shard's answer: with the longest ids both stay below the
 # topics' 16 MiB.
@@ -58,37 +63,34 @@ class Reading(NamedTuple):
 
 
 def read_events(messages: Sequence[Message], contract: EventContract) -> Reading:
-    """Decode each record; one that breaks the contract becomes a dead letter."""
+    """Decode each record; one that breaks the contract becomes a dead letter.
+
+    So does one that fails in a way that nobody has foreseen: it would do so each time.
+    """
     accepted: dict[int, Accepted] = defaultdict(lambda: Accepted([], [], [], []))
     letters = []
     for message in messages:
-        value = message.value()
+        value, headers = message.value(), list[Header]()
         try:
+            headers = headers_of(message)
             refuse_oversized(message.key(), value)
             row = contract.row(value)
-            options = contract.options(message.headers())
+            options = contract.options(headers)
+            size = len(message.key() or b"") + contract.packed_bytes(row)
         except BadRecord as bad:
-            letters.append(dead_letter(message, bad))
+            letters.append(dead_letter(message, bad, headers))
+            continue
+        except Exception as error:
+            log.exception("%s[%d]@%d", message.topic(), message.partition(), message.offset())
+            unforeseen = BadRecord("value", f"cannot be read: {error!r}")
+            letters.append(dead_letter(message, unforeseen, headers))
             continue
         events = accepted[message.partition()]
         events.messages.append(message)
         events.rows.append(row)
         events.options.append(options)
-        events.sizes.append(len(message.key() or b"") + contract.packed_bytes(row))
+        events.sizes.append(size)
     return Reading(dict(accepted), letters)
-
-
-def dead_letter(message: Message, bad: BadRecord) -> DeadLetter:
-    return DeadLetter(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        message.key(),
-        message.value(),
-        message.headers() or [],
-        str(bad),
-        bad.field,
-    )
 
 
 def cut(events: Accepted, most_events: int) -> Iterator[Accepted]:
@@ -126,10 +128,15 @@ def _too_much(hits: int, size: int) -> bool:
 
 
 def frames(
-    events: Accepted, contract: EventContract, epoch: int, routes: Routes | None = None
+    events: Accepted,
+    contract: EventContract,
+    epoch: int,
+    routes: Routes | None = None,
+    answers: int = 0,
 ) -> Iterator[Frame]:
     """The frames of one run, a shard each; a shard waits for its own part of `podium-after`.
 
+    They are answered into the partition `answers` of the partials topic.
     With routes, a shard that is asked about no event has no frame.
     """
     offsets = np.array([message.offset() for message in events.messages], np.int64)
@@ -147,7 +154,18 @@ def frames(
     for shard in shards:
         after = max((token.get(shard, -1) for token in tokens), default=-1)
         frame = Frame(
-            name, shard, taking_part, after, offsets, timestamps, columns, ks, keys, routed
+            name,
+            shard,
+            taking_part,
+            after,
+            offsets,
+            timestamps,
+            columns,
+            ks,
+            keys,
+            routed,
+            answers,
+            contract.fingerprint,
         )
         if asked is not None and not asked.events[shard].all():
             frame = _only(frame, events, np.flatnonzero(asked.events[shard]), contract)

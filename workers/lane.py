@@ -8,6 +8,7 @@ next owner.  A worker that leaves waits for what is on its way, so that none is 
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -40,18 +41,22 @@ class _Answered(NamedTuple):
 
 
 class Lane:
-    """`is_current` says whether a frame is still this worker's to answer."""
+    """`is_current` says whether a frame is still this worker's to answer.
+
+    `fingerprint` is of the collection as this worker knows it.
+    """
 
     def __init__(
         self,
         feed: SubscriptionFeed,
-        partials_partitions: int,
+        fingerprint: int,
         send: Send,
         is_current: Callable[[EventT], bool],
         give_up: Callable[[EventT, CodecError], Awaitable[None]],
     ) -> None:
         self.feed = feed
-        self._partitions = partials_partitions
+        self._fingerprint = fingerprint
+        self._answering: tuple[float, int] | None = None  # since when, and the token that it has
         self._send, self._is_current, self._give_up = send, is_current, give_up
         self._waiting: asyncio.Queue[EventT] = asyncio.Queue(_MOST_WAITING)
         self._unsent: list[_Answered] = []
@@ -109,13 +114,36 @@ class Lane:
                 self._changed.notify_all()
 
     async def _answer(self, event: EventT) -> _Answered:
-        asked = [frames.decode(part) for part in unbundle(event.value)]
-        await self.feed.passed(max(frame.after for frame in asked))
-        answers = [(frame, self.feed.answer(frame)) for frame in asked]
-        return _Answered(
-            event,
-            [(f.name.partition % self._partitions, partials.encode(a)) for f, a in answers],
-        )
+        asked = [self._decoded(part) for part in unbundle(event.value or b"")]
+        after = max(frame.after for frame in asked)
+        self._answering = (time.monotonic(), after)
+        await self.feed.passed(after)
+        answers = [(frame.answers, self.feed.answer(frame)) for frame in asked]
+        self._answering = None
+        return _Answered(event, [(target, partials.encode(answer)) for target, answer in answers])
+
+    def _decoded(self, part: memoryview) -> frames.Frame:
+        """`CodecError` for whatever is wrong with a frame: it will be so each time."""
+        try:
+            frame = frames.decode(part)
+        except CodecError:
+            raise
+        except Exception as error:
+            raise CodecError(f"got bytes that are no frame: {error!r}") from error
+        if frame.fingerprint != self._fingerprint:
+            partition, _, first, last = frame.name
+            raise CodecError(
+                f"got events[{partition}]@{first} to {last} packed for another kind or other"
+                " attributes, expected those of the collection as this matcher knows it; let router"
+                " and matchers read the same file, and backfill these events"
+            )
+        return frame
+
+    @property
+    def held_up(self) -> tuple[float, int]:
+        """For how long a frame has waited for its token, in seconds, and that token."""
+        since, after = self._answering or (time.monotonic(), -1)
+        return time.monotonic() - since, after
 
     async def _send_batch(self, batch: list[_Answered]) -> None:
         by_target: dict[int, list[bytes]] = defaultdict(list)

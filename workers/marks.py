@@ -27,7 +27,8 @@ Progress = tuple[int, int]  # events partition, shard
 Mark = tuple[int, int]  # epoch and last offset of a frame
 
 _VERSION = 1
-_MOST_BYTES = 4096  # the default of a broker's offset.metadata.max.bytes
+# The default of a broker's offset.metadata.max.bytes, less the topic's id that goes before.
+_MOST_BYTES = 4096 - 64
 
 
 class Marks(NamedTuple):

@@ -16,21 +16,24 @@ from faust.types import TP, EventT, StreamT
 
 from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter
+from topics.frames import fingerprint
 from topics.outbox import Outbox
 from topics.packing import CodecError
 from workers import metrics
 from workers.context import Context
-from workers.faust_app import create_app
+from workers.faust_app import UNREADABLE, create_app
 from workers.feed import SubscriptionFeed
 from workers.kinds import contract_of, new_index
 from workers.lane import Lane
 from workers.shard import Shard
+from workers.topic_watch import TopicReplaced, TopicWatch
 
 log = logging.getLogger(__name__)
 
-SHARDS = "shards"
+SHARDS, FRAMES = "shards", "frames"
 
 _LEAVES_WITHIN_S = 5.0
+_HELD_UP_AFTER_S = 10.0
 
 
 class Matcher:
@@ -95,8 +98,8 @@ class Matcher:
         index = new_index(collection.kind, collection.attributes)
         held = Shard(shard, self._contract, index)
         feed = SubscriptionFeed(self._context, held, self._outbox)
-        partitions = collection.partitions.partials
-        lane = Lane(feed, partitions, self._send, self._is_current, self._give_up)
+        declared = fingerprint(collection.kind, collection.attributes)
+        lane = Lane(feed, declared, self._send, self._is_current, self._give_up)
         self._lanes[shard] = lane
         loops = (lane.answer_all(), lane.send_all())
         self._tasks[shard] = [asyncio.ensure_future(self._guarded(loop)) for loop in loops]
@@ -128,6 +131,16 @@ class Matcher:
             self._context.health.not_ready(SHARDS, f"restoring {listed}")
         else:
             self._context.health.ready(SHARDS)
+        waiting = {s: lane.held_up for s, lane in self._lanes.items() if s not in behind}
+        late = [
+            f"shard {s} has waited for subscriptions up to offset {after} for {seconds:.0f} s"
+            for s, (seconds, after) in sorted(waiting.items())
+            if seconds > _HELD_UP_AFTER_S
+        ]
+        if late:
+            self._context.health.not_ready(FRAMES, "; ".join(late))
+        else:
+            self._context.health.ready(FRAMES)
 
     async def distribute(self, stream: StreamT) -> None:
         """Each frame to the lane of its shard; one of a shard that is gone belongs to another."""
@@ -151,7 +164,8 @@ class Matcher:
     async def _give_up(self, event: EventT, error: CodecError) -> None:
         """Internal records are not anybody's input: this is another version, or damage."""
         message = event.message
-        bad = BadRecord("value", str(error))
+        unreadable = dict(message.headers or ()).get(UNREADABLE)
+        bad = BadRecord("value", unreadable.decode() if unreadable else str(error))
         letter = DeadLetter(
             message.topic,
             message.partition,
@@ -176,6 +190,8 @@ def build(context: Context) -> faust.App:
         )
     app = create_app(context)
     matcher = Matcher(context, app)
+    watch = TopicWatch(context, ["subscriptions", "frames"])
+    watch.start()
 
     @app.agent(app.topic(context.names.topic("frames"), value_type=bytes), concurrency=1)
     async def answer_frames(stream: StreamT) -> None:
@@ -185,5 +201,10 @@ def build(context: Context) -> faust.App:
     async def report() -> None:
         context.health.beat()
         matcher.report()
+        try:
+            watch.check()
+        except TopicReplaced as error:
+            log.error("%s", error)
+            await app.crash(error)
 
     return app

@@ -5,21 +5,23 @@ of a frame that is not complete yet; what is out already travels with them, for 
 """
 
 import time
+from collections import defaultdict
 
 from confluent_kafka import Message, TopicPartition
 
 from topics import matches, partials
 from topics.bad_record import BadRecord
+from topics.dead_letters import DeadLetter
 from topics.outbox import Outbox
 from topics.packing import CodecError, unbundle
 from topics.tokens import AS_OF, format_token
 from workers import metrics
 from workers.assembly import Assembly
 from workers.context import Context, wait_for_topics
-from workers.framing import dead_letter
 from workers.marks import Marks
 from workers.merging import MergedFrame
 from workers.reading import GroupReader
+from workers.records import dead_letter
 
 
 class Merger:
@@ -28,33 +30,36 @@ class Merger:
         self._events = context.names.topic("events")
         self._matches = context.names.topic("matches")
         self._outbox = Outbox(context.client, **{"compression.type": "lz4"})
-        self._assembly = Assembly()
-        self._partitions = context.collection.partitions.partials
+        self._assemblies: dict[int, Assembly] = defaultdict(Assembly)  # by partition
         self._following: dict[int, int] = {}  # next offset to read, by partition
         self._committed: dict[int, tuple[int, str]] = {}  # offset and marks
-        self._reader = GroupReader(context, context.names.topic("partials"), self)
+        self._reader = GroupReader(context, "partials", self)
 
     def run(self) -> None:
         self._reader.work(self._step, self._commit)
 
     def _step(self) -> None:
-        for message in self._reader.read(self._context.settings.merger.poll_partials, _none):
+        batch = self._reader.read(self._context.settings.merger.poll_partials, _none)
+        for message in batch.records:
             self._following[message.partition()] = message.offset() + 1
             for merged in self._take(message):
                 self._write(merged)
+        for unread in batch.unread:
+            self._following[unread.partition] = unread.next_offset
+            self._give_up(unread.letter)
         self._outbox.poll()
 
     def on_assigned(self, places: list[TopicPartition]) -> None:
         """Half-answered frames are read again from the committed offset, and others with them."""
         for place in places:
-            self._assembly.resume(Marks.decode(place.metadata or ""))
+            self._assemblies[place.partition].resume(Marks.decode(place.metadata or ""))
 
     def on_revoked(self, partitions: list[int]) -> None:
         self._commit()
 
     def on_gone(self, partitions: list[int]) -> None:
         for partition in partitions:
-            self._assembly.forget(partition, self._partitions)
+            self._assemblies.pop(partition, None)
             self._following.pop(partition, None)
             self._committed.pop(partition, None)
 
@@ -64,13 +69,15 @@ class Merger:
             answers = [partials.decode(part) for part in unbundle(message.value() or b"")]
         except CodecError as error:
             # Internal records are not anybody's input: this is another version, or damage.
-            letter = dead_letter(message, BadRecord("value", str(error)))
-            self._outbox.send_dead_letter(letter, to=self._context.names.topic("events.dlq"))
-            metrics.DEAD_LETTERS.labels(self._context.collection.name, "partials").inc()
+            self._give_up(dead_letter(message, BadRecord("value", str(error))))
             return []
-        source, place = message.partition(), message.offset()
-        added = [self._assembly.add(partial, source, place) for partial in answers]
+        assembly, place = self._assemblies[message.partition()], message.offset()
+        added = [assembly.add(partial, place) for partial in answers]
         return [merged for merged in added if merged]
+
+    def _give_up(self, letter: DeadLetter) -> None:
+        self._outbox.send_dead_letter(letter, to=self._context.names.topic("events.dlq"))
+        metrics.DEAD_LETTERS.labels(self._context.collection.name, "partials").inc()
 
     def _write(self, merged: MergedFrame) -> None:
         collection = self._context.collection
@@ -90,14 +97,16 @@ class Merger:
     def _commit(self) -> None:
         self._outbox.settle()
         name = self._context.collection.name
-        metrics.PENDING_FRAMES.labels(name).set(self._assembly.frames)
-        metrics.PENDING_BYTES.labels(name).set(self._assembly.nbytes)
-        metrics.ORPHANED_FRAMES.labels(name).inc(self._assembly.orphaned)
-        self._assembly.orphaned = 0
+        assemblies = self._assemblies.values()
+        metrics.PENDING_FRAMES.labels(name).set(sum(a.frames for a in assemblies))
+        metrics.PENDING_BYTES.labels(name).set(sum(a.nbytes for a in assemblies))
+        for assembly in assemblies:
+            metrics.ORPHANED_FRAMES.labels(name).inc(assembly.orphaned)
+            assembly.orphaned = 0
         reached = {
             partition: (
-                self._assembly.safe_place(partition, following),
-                self._assembly.marks(partition, self._partitions).encode(),
+                self._assemblies[partition].safe_place(following),
+                self._assemblies[partition].marks().encode(),
             )
             for partition, following in self._following.items()
         }

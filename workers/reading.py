@@ -2,12 +2,20 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from confluent_kafka import OFFSET_STORED, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_STORED,
+    Consumer,
+    KafkaException,
+    TopicPartition,
+)
 
 from workers.context import Context
+from workers.records import NOTHING, Batch, RecordReader
+from workers.topic_watch import TopicReplaced, TopicWatch
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +27,10 @@ class Owner(Protocol):
     """Whose partitions they are."""
 
     def on_assigned(self, places: list[TopicPartition]) -> None:
-        """These are ours from now on; their offsets and metadata are what was committed last."""
+        """These are ours from now on; their offsets and metadata are what was committed last.
+
+        The offset is negative where nothing was, or was for a topic that is made anew since.
+        """
 
     def on_revoked(self, partitions: list[int]) -> None:
         """The last moment to commit."""
@@ -34,38 +45,60 @@ class GroupReader:
     A rebalance can happen while a batch is being gathered.  What is in hand then may belong to
     others, or will be read again by us from the committed offset: it is dropped, and reading starts
     anew from what is committed.
+
+    With each offset the id of the topic is committed: in a topic that was made anew since, the same
+    offset has another record.  `besides` are topics that must not be made anew either.
     """
 
-    def __init__(self, context: Context, topic: str, owner: Owner) -> None:
-        self._context, self._topic, self._owner = context, topic, owner
-        self._owned: set[int] = set()
+    def __init__(
+        self, context: Context, topic: str, owner: Owner, besides: Sequence[str] = ()
+    ) -> None:
+        self._context, self._topic, self._owner = context, context.names.topic(topic), owner
+        self._watch = TopicWatch(context, [topic, *besides])
+        self._watch.start()
+        self._topic_id = self._watch.id_of(topic)
+        self._starts: dict[int, int] = {}  # of the partitions that are ours, where reading began
+        self._last: dict[int, int] = {}  # offset that was read, by partition
         self._moved = False
-        self._consumer: Consumer = context.consumer(context.role)
+        self._consumer: Consumer = context.consumer(context.role, {"enable.partition.eof": True})
         # Questions on the connection of the other would wait behind its fetch of further records.
-        self._scout: Consumer = context.consumer(context.role)
+        # What lies behind an open transaction exists, too.
+        self._scout: Consumer = context.consumer(
+            context.role, {"isolation.level": "read_uncommitted"}
+        )
+        self._records = RecordReader(context, self._consumer, self._topic)
         self._consumer.subscribe(
-            [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+            [self._topic],
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_lost,
         )
 
-    def read(self, most: int, linger_s: Callable[[], float]) -> list[Message]:
-        """The first record at once, then what comes within the linger; nothing when idle."""
+    def read(self, most: int, linger_s: Callable[[], float]) -> Batch:
+        """The first record at once, then what comes within the linger; nothing when idle.
+
+        `TopicReplaced` if the log has gone back: what follows is not what was read before.
+        """
         self._moved = False
-        first = self._consumer.poll(_IDLE_S)
-        if first is None:
-            return []
-        batch = [first, *self._consumer.consume(most - 1, linger_s())]
+        batch = self._records.read(_IDLE_S, most, linger_s)
         if self._moved:
             self._start_anew()
-            return []
-        for message in batch:
-            if message.error() is not None:
-                log.warning("reading %s: %s", self._topic, message.error().str())
-        return [message for message in batch if message.error() is None]
+            return NOTHING
+        for message in batch.records:
+            last = self._last.get(message.partition(), -1)
+            if message.offset() <= last:
+                raise TopicReplaced(
+                    f"{self._topic}[{message.partition()}]: got offset {message.offset()}, expected"
+                    f" one above {last}; the topic was made anew, or has lost records"
+                )
+            self._last[message.partition()] = message.offset()
+        return batch
 
     def commit(self, offsets: Mapping[int, int], metadata: Mapping[int, str] | None = None) -> bool:
         """Commit by partition; False if the broker would not: then work is done again."""
+        told = metadata or {}
         places = [
-            TopicPartition(self._topic, p, offset, metadata=(metadata or {}).get(p, ""))
+            TopicPartition(self._topic, p, offset, metadata=f"{self._topic_id} {told.get(p, '')}")
             for p, offset in offsets.items()
         ]
         try:
@@ -86,25 +119,48 @@ class GroupReader:
         try:
             while not self._context.stopping.is_set():
                 health.beat()
+                self._watch.check()
                 step()
                 if time.monotonic() - committed_at > _COMMIT_EVERY_S:
                     commit()
                     committed_at = time.monotonic()
             commit()
         finally:
+            self._watch.stop()
             self._consumer.close()
             self._scout.close()
 
     def _start_anew(self) -> None:
-        if self._owned:
-            places = [TopicPartition(self._topic, p, OFFSET_STORED) for p in self._owned]
-            self._consumer.assign(places)
+        if self._starts:
+            self._forget_positions()
+            self._consumer.assign(self._places())
+
+    def _places(self) -> list[TopicPartition]:
+        return [TopicPartition(self._topic, p, start) for p, start in self._starts.items()]
+
+    def _forget_positions(self) -> None:
+        self._last.clear()
+        self._records.forget()
 
     def _on_assign(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         self._moved = True
-        self._owned.update(place.partition for place in places)
         log.info("assigned %s", _listed(places))
-        self._owner.on_assigned(consumer.committed(places) if places else [])
+        committed = [self._understood(p) for p in consumer.committed(places)] if places else []
+        for place in committed:
+            self._starts[place.partition] = OFFSET_STORED if place.offset >= 0 else OFFSET_BEGINNING
+        self._forget_positions()
+        self._owner.on_assigned(committed)
+        consumer.assign(self._places())
+
+    def _understood(self, place: TopicPartition) -> TopicPartition:
+        """What was committed for this topic; of one of the same name before it, no offset."""
+        if place.error is not None:
+            raise KafkaException(place.error)
+        topic_id, is_told, told = (place.metadata or "").partition(" ")
+        if not is_told:  # committed by other tools, or an older version
+            return place
+        offset = place.offset if topic_id == self._topic_id else OFFSET_BEGINNING
+        return TopicPartition(place.topic, place.partition, offset, metadata=told)
 
     def _on_revoke(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         self._owner.on_revoked([place.partition for place in places])
@@ -112,7 +168,9 @@ class GroupReader:
 
     def _on_lost(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         self._moved = True
-        self._owned.difference_update(place.partition for place in places)
+        for place in places:
+            self._starts.pop(place.partition, None)
+        self._forget_positions()
         log.info("gave up %s", _listed(places))
         self._owner.on_gone([place.partition for place in places])
 

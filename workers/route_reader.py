@@ -3,12 +3,13 @@
 import logging
 
 import numpy as np
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Message, TopicPartition
 
 from topics.routes import BlobError, decode
 from workers import metrics
 from workers.context import Context
 from workers.framing import Accepted, Asked
+from workers.records import RecordReader
 from workers.route_table import RouteTable
 
 log = logging.getLogger(__name__)
@@ -22,19 +23,19 @@ class RouteReader:
         collection = context.collection
         topic_id = context.topic_id(context.names.topic("subscriptions"))
         self._table = RouteTable(topic_id, collection.attributes, collection.shards)
-        self._consumer = context.consumer("routes")
         routes = context.names.topic("routes")
+        self._consumer = context.consumer("routes", {"enable.partition.eof": True})
+        self._records = RecordReader(context, self._consumer, routes)
         shards = range(collection.shards)
         self._consumer.assign([TopicPartition(routes, s, OFFSET_BEGINNING) for s in shards])
 
     def poll(self) -> None:
         """Take what has come; never waits."""
-        for message in self._consumer.consume(_MOST_RECORDS, 0):
-            error = message.error()
-            if error is None:
-                self._take(message)
-            elif error.code() != KafkaError._PARTITION_EOF:
-                log.warning("routes: %s", error.str())
+        batch = self._records.read(0, _MOST_RECORDS, lambda: 0.0)
+        for message in batch.records:
+            self._take(message)
+        for unread in batch.unread:
+            self._refuse(unread.partition, unread.letter.offset, unread.letter.error)
 
     def _take(self, message: Message) -> None:
         shard = message.partition()
@@ -42,14 +43,13 @@ class RouteReader:
             record = decode(message.value() or b"", self._table.dimensions)
             self._table.take(shard, record)
         except (BlobError, KeyError, ValueError) as error:
-            self._table.forget(shard)
-            metrics.ROUTES_REFUSED.labels(self._context.collection.name, str(shard)).inc()
-            log.warning(
-                "routes[%d]@%d refused, the shard gets every event: %s",
-                shard,
-                message.offset(),
-                error,
-            )
+            self._refuse(shard, message.offset(), str(error))
+
+    def _refuse(self, shard: int, offset: int, why: str) -> None:
+        self._table.forget(shard)
+        metrics.ROUTES_REFUSED.labels(self._context.collection.name, str(shard)).inc()
+        text = "routes[%d]@%d refused, the shard gets every event: %s"
+        log.warning(text, shard, offset, why)
 
     def asked(self, events: Accepted, numbers: np.ndarray) -> Asked:
         """Which shards the events of a run go to."""

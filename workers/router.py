@@ -20,8 +20,9 @@ from topics.packing import bundle
 from topics.tokens import AFTER
 from workers import metrics
 from workers.context import Context, wait_for_topics
-from workers.framing import Accepted, bundles, cut, dead_letter, frames, linger_s, read_events
+from workers.framing import Accepted, bundles, cut, frames, linger_s, read_events
 from workers.reading import GroupReader
+from workers.records import dead_letter
 
 log = logging.getLogger(__name__)
 
@@ -41,13 +42,15 @@ class Router:
         self._epochs: dict[int, int] = {}  # by partition
         self._next: dict[int, int] = {}  # offset to commit, by partition
         self._subscription_ends: dict[int, int] = {}  # by shard, as last seen
+        self._asked_for_ends: set[int] = set()  # in this batch
         self._rate = _Rate()
         self._routes = None
         if collection.routing.enabled:
             from workers.route_reader import RouteReader  # with the index that it keeps them in
 
             self._routes = RouteReader(context)
-        self._reader = GroupReader(context, context.names.topic("events"), self)
+        # Routes and tokens are about the topic of subscriptions that was there at first.
+        self._reader = GroupReader(context, "events", self, besides=["subscriptions", "frames"])
 
     def run(self) -> None:
         try:
@@ -57,12 +60,15 @@ class Router:
                 self._routes.close()
 
     def _step(self) -> None:
-        messages = self._reader.read(self._context.settings.router.poll_events, self._linger)
-        self._rate.saw(len(messages))
+        batch = self._reader.read(self._context.settings.router.poll_events, self._linger)
+        self._rate.saw(len(batch.records))
         if self._routes is not None:
             self._routes.poll()
-        if messages:
-            self._forward(messages)
+        if batch.records:
+            self._forward(batch.records)
+        for unread in batch.unread:
+            self._dead_letter(unread.letter)
+            self._next[unread.partition] = unread.next_offset
         self._outbox.poll()
 
     def on_assigned(self, places: list[TopicPartition]) -> None:
@@ -95,6 +101,7 @@ class Router:
         return wait_s
 
     def _forward(self, messages: Sequence[Message]) -> None:
+        self._asked_for_ends.clear()
         reading = read_events(messages, self._contract)
         for letter in reading.letters:
             self._dead_letter(letter)
@@ -111,8 +118,10 @@ class Router:
         topic, name = self._context.names.topic("frames"), self._context.collection.name
         by_shard: dict[int, list[bytes]] = defaultdict(list)
         for run in runs:
-            epoch = self._epochs[run.messages[0].partition()]
-            for frame in frames(run, self._contract, epoch, self._routes):
+            partition = run.messages[0].partition()
+            epoch = self._epochs[partition]
+            answers = partition % self._context.collection.partitions.partials
+            for frame in frames(run, self._contract, epoch, self._routes, answers):
                 by_shard[frame.shard].append(frame_codec.encode(frame))
         for shard, same_shard in by_shard.items():
             self._outbox.send(topic, bundle(same_shard), partition=shard)
@@ -150,8 +159,10 @@ class Router:
     def _exists(self, shard: int, offset: int) -> bool:
         if offset < 0:  # a token of a shard without subscriptions
             return True
-        if offset >= self._subscription_ends.get(shard, 0):
+        # Once a batch and shard: a question to the broker for each event would be the slowest part.
+        if offset >= self._subscription_ends.get(shard, 0) and shard not in self._asked_for_ends:
             self._subscription_ends[shard] = self._end_of_subscriptions(shard)
+            self._asked_for_ends.add(shard)
         return offset < self._subscription_ends[shard]
 
     def _start_of_events(self, partition: int) -> int:

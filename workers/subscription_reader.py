@@ -8,12 +8,13 @@ import logging
 import time
 from collections.abc import Callable
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from topics.outbox import Outbox
 from workers import metrics
-from workers.changes import Changes, read_changes, read_live
+from workers.changes import Changes, nothing_but, read_changes, read_live
 from workers.context import Context
+from workers.records import RecordReader
 from workers.shard import Shard
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class SubscriptionReader:
         self._letters_written = 0  # up to here, as committed
         self._committed_at = time.monotonic()
         self._consumer: Consumer | None = None
+        self._records: RecordReader
         self._is_reading = False
 
     def open(self, should_stop: Callable[[], bool]) -> bool:
@@ -53,6 +55,7 @@ class SubscriptionReader:
         One that is told to stop has lost the shard, perhaps, and is to disturb nobody.
         """
         self._consumer = self._context.consumer("feed", _OPTIONS)
+        self._records = RecordReader(self._context, self._consumer, self._place.topic)
         while not should_stop():
             try:
                 (committed,) = self._consumer.committed([self._place], timeout=5)
@@ -88,35 +91,25 @@ class SubscriptionReader:
         """What the next records change, and the end of the partition if it was reached."""
         assert self._consumer is not None
         # The first record at once; only a restore waits for the rest of a large batch.
-        first = self._consumer.poll(_POLL_S)
-        if first is None:
-            return [], None
         most = _LIVE_BATCH if restored else self._context.settings.matcher.feed_batch
-        records: list[Message] = []
-        end = None
-        for message in [first, *self._consumer.consume(most - 1, 0 if restored else _POLL_S)]:
-            error = message.error()
-            if error is None:
-                records.append(message)
-                end = None
-            elif error.code() == KafkaError._PARTITION_EOF:
-                end = message.offset()
-            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+        batch = self._records.read(_POLL_S, most, lambda: 0 if restored else _POLL_S)
+        for message in batch.errors:
+            if message.error().code() == KafkaError._AUTO_OFFSET_RESET:
                 raise RecordsLost(
                     f"{self._place.topic}[{self._place.partition}]@{self._shard.next_offset}:"
-                    f" {error.str()}; restart the worker, which builds its index anew from what is"
-                    " left, and send the subscriptions again that were deleted"
+                    f" {message.error().str()}; restart the worker, which builds its index anew"
+                    " from what is left, and send the subscriptions again that were deleted"
                 )
-            else:
-                log.warning("shard %d: %s", self._shard.number, error.str())
-        if not records:
-            return [], end
         contract, shards = self._shard.contract, self._context.collection.shards
-        if restored:
-            changes = read_live(records, contract, shards)
-        else:
-            changes = [read_changes(records, contract, shards)]
-        return changes, end
+        changes = []
+        if batch.records and restored:
+            changes = read_live(batch.records, contract, shards)
+        elif batch.records:
+            changes = [read_changes(batch.records, contract, shards)]
+        changes += [
+            nothing_but(unread.letter, unread.next_offset, contract) for unread in batch.unread
+        ]
+        return changes, batch.ends.get(self._place.partition)
 
     def write_letters(self, changes: list[Changes]) -> None:
         """Of the bad ones among these records; returns when the broker has them."""

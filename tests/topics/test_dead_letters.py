@@ -90,3 +90,14 @@ def test_of_a_larger_letter_the_beginning_is_kept_and_its_sizes_are_told(key, va
     assert kept.value == (value and value[:KEPT_BYTES])
     told = dict(kept.annotated_headers())["podium-cut"].decode()
     assert told == f"key {len(key)} bytes, value {len(value or b'')} bytes"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[("\U0001f600" * 1_500_000, b"")], [("", None)] * 500_000],
+    ids=["wide-characters", "many"],
+)
+def test_headers_count_as_the_bytes_that_kafka_writes(headers):
+    letter = DeadLetter("t", 0, 1, b"k", b"v", headers, "e", "f")
+    assert letter.nbytes > MOST_BYTES
+    assert letter.fitting().headers == [("podium-cut", b"key 1 bytes, value 1 bytes")]

@@ -92,6 +92,8 @@ TWO_EVENTS = Frame(
     ks=np.array([5, 0], np.int32),
     keys=Keys.pack([b"visitor", None]),
     routed=np.array([7, -1, 5], np.int64),
+    answers=6,
+    fingerprint=2**63 + 5,
 )
 
 
@@ -102,6 +104,7 @@ def test_the_bytes_are_laid_out_as_the_module_says():
         struct.pack("<HHHH", 1, 2, 2, 3),
         struct.pack("<IIQ", 3, 2, 7),
         struct.pack("<qqqqQ", 1_700_000_000_000, 40, 42, 17, 0),
+        struct.pack("<QQ", 6, 2**63 + 5),
         struct.pack("<qqq", 7, -1, 5),
         struct.pack("<qq", 40, 42),
         struct.pack("<qq", 1000, -1),
@@ -131,8 +134,8 @@ def version(data, number):
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 72", id="empty"),
-        pytest.param(lambda data: data[:71], "got 71 bytes, expected a header of 72", id="short"),
+        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 88", id="empty"),
+        pytest.param(lambda data: data[:87], "got 87 bytes, expected a header of 88", id="short"),
         pytest.param(
             lambda data: data[:-1],
             "got {cut} bytes, expected more: a column of 7 is cut",
@@ -146,9 +149,9 @@ def version(data, number):
             id="foreign",
         ),
         pytest.param(
-            lambda data: version(data, frames.VERSION + 1), "got version 3, expected 2", id="newer"
+            lambda data: version(data, frames.VERSION + 1), "got version 4, expected 3", id="newer"
         ),
-        pytest.param(lambda data: version(data, 1), "got version 1, expected 2", id="older"),
+        pytest.param(lambda data: version(data, 1), "got version 1, expected 3", id="older"),
     ],
 )
 def test_other_bytes_are_refused_with_both_values(damage, complaint):
@@ -167,7 +170,7 @@ def test_a_frame_cut_anywhere_is_refused():
 
 
 @settings(max_examples=200, deadline=None)
-@given(at=st.sampled_from([*range(8, 72)]), byte=st.integers(0, 255))
+@given(at=st.sampled_from([*range(8, 88)]), byte=st.integers(0, 255))
 def test_a_damaged_header_is_refused_or_says_something_else_but_fails_in_no_other_way(at, byte):
     data = bytearray(frames.encode(TWO_EVENTS))
     data[at] = byte

@@ -10,7 +10,7 @@ from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter
 from topics.outbox import DeliveryFailed, Outbox
 from topics.partitioning import partition_of
-from workers.framing import dead_letter
+from workers.records import dead_letter
 
 MakeTopic = Callable[..., str]
 KIB = 1024
@@ -199,3 +199,29 @@ def test_a_dead_letter_that_only_compression_made_small_enough_is_cut(outbox, ma
     (kept,) = read(f"{topic}.dlq")
     assert kept.value() == b" " * (1024 * KIB)
     assert dict(kept.headers())["podium-cut"] == b"key 1 bytes, value 20971520 bytes"
+
+
+@pytest.mark.parametrize(
+    ("takes", "kept"), [(2 * 1024 * KIB, 1024 * KIB), (100 * KIB, 0)], ids=["some", "none"]
+)
+def test_a_dead_letter_that_its_topic_refuses_is_cut_and_sent_again(
+    outbox, make_topic, read, takes, kept
+):
+    """The topic is somebody's own, and takes less than ours would."""
+    topic = make_topic()
+    make_topic(name=f"{topic}.dlq", max_message_bytes=str(takes))
+    bad = Message(topic=topic, partition=0, offset=7, key=b"k", value=b" " * (4 * 1024 * KIB))
+    outbox.send_dead_letter(dead_letter(bad, BadRecord("value", "got blanks")))
+    outbox.settle()
+    (letter,) = read(f"{topic}.dlq")
+    assert letter.value() == b" " * kept
+    assert dict(letter.headers())["podium-cut"] == b"key 1 bytes, value 4194304 bytes"
+
+
+def test_a_topic_that_takes_no_dead_letter_at_all_is_an_error(outbox, make_topic):
+    topic = make_topic()
+    make_topic(name=f"{topic}.dlq", max_message_bytes="100")
+    bad = Message(topic=topic, partition=0, offset=7, key=b"k", value=b" " * 1000)
+    outbox.send_dead_letter(dead_letter(bad, BadRecord("value", "got blanks")))
+    with pytest.raises(DeliveryFailed, match="too large"):
+        outbox.settle()

@@ -96,7 +96,8 @@ PARTS = [b"", b"1", b"12345678", b"123456789"]
 
 def test_the_parts_of_a_bundle_come_out_as_they_went_in():
     assert [bytes(part) for part in unbundle(bundle(PARTS))] == PARTS
-    assert unbundle(bundle([])) == []
+    with pytest.raises(CodecError, match="got a bundle of nothing"):
+        unbundle(bundle([]))
 
 
 def test_the_parts_of_a_bundle_are_aligned_views():

@@ -17,7 +17,7 @@ class Desk:
         """By another, in another process, that reads on where this one may commit."""
         other = Desk()
         other.read = self.safe
-        other.assembly.resume(Marks.decode(self.assembly.marks(0, 1).encode()))
+        other.assembly.resume(Marks.decode(self.assembly.marks().encode()))
         return other
 
     def answer(self, shard, epoch, first, last, partition=0, shards=(0, 1)):
@@ -25,13 +25,13 @@ class Desk:
         name = FrameName(partition, epoch, first, last)
         events = {o: (1, []) for o in range(first, last + 1)}
         given = partial(events, shard=shard, name=name, shards=shards)
-        merged = self.assembly.add(given, 0, self.read)
+        merged = self.assembly.add(given, self.read)
         self.read += 1
         return merged and (epoch, *merged.offsets[[0, -1]].tolist())
 
     @property
     def safe(self):
-        return self.assembly.safe_place(0, self.read)
+        return self.assembly.safe_place(self.read)
 
 
 def test_a_frame_comes_out_when_every_shard_has_answered():
@@ -56,7 +56,7 @@ def test_a_shard_may_be_ahead_of_another():
 def test_only_the_shards_that_take_part_are_waited_for():
     desk = Desk()
     given = partial({0: (1, [])}, shard=3, shards=(3,))
-    assert desk.assembly.add(given, 0, 0).as_of == [{3: -1}]
+    assert desk.assembly.add(given, 0).as_of == [{3: -1}]
 
 
 def test_a_repeat_of_a_frame_that_is_out_is_dropped():
@@ -77,9 +77,9 @@ def test_a_repeat_of_a_frame_that_waits_changes_nothing():
 
 def test_the_first_answer_of_a_shard_counts():
     assembly = Assembly()
-    assembly.add(partial({0: (1, [(1.0, 5)])}, shard=0, as_of=7), 0, 0)
-    assembly.add(partial({0: (1, [(9.0, 6)])}, shard=0, as_of=8), 0, 1)
-    frame = assembly.add(partial({0: (1, [])}, shard=1), 0, 2)
+    assembly.add(partial({0: (1, [(1.0, 5)])}, shard=0, as_of=7), 0)
+    assembly.add(partial({0: (1, [(9.0, 6)])}, shard=0, as_of=8), 1)
+    frame = assembly.add(partial({0: (1, [])}, shard=1), 2)
     assert (frame.as_of[0][0], merged_hits(frame)) == (7, [[(b'"0/5"', 1.0)]])
 
 
@@ -144,7 +144,7 @@ def test_a_successor_does_not_repeat_what_lies_behind_a_frame_that_waits():
     """
     desk = Desk()
     desk.answer(0, 1, 0, 9)
-    desk.assembly.add(partial({10: (1, [])}, shard=0), 0, 0)
+    desk.assembly.add(partial({10: (1, [])}, shard=0), 0)
     assert desk.answer(1, 1, 0, 9) == (1, 0, 9)
     assert desk.safe == 0
     successor = desk.succeeded()
@@ -165,7 +165,7 @@ def test_a_successor_knows_a_frame_that_overtook_another():
     assert successor.answer(1, 1, 0, 9) is None
     assert successor.answer(1, 1, 10, 19, shards=(1,)) is None
     assert successor.answer(0, 1, 0, 9) == (1, 0, 9)
-    assert not successor.assembly.marks(0, 1).ahead
+    assert not successor.assembly.marks().ahead
     assert successor.succeeded().answer(1, 1, 10, 19, shards=(1,)) is None
 
 
@@ -176,37 +176,3 @@ def test_a_successor_knows_what_a_matcher_answers_again():
     successor = desk.succeeded()
     assert [successor.answer(shard, 1, 0, 9) for shard in (0, 1)] == [None, None]
     assert [successor.answer(shard, 2, 0, 9) for shard in (0, 1)] == [None, (2, 0, 9)]
-
-
-def test_marks_are_of_one_partials_partition():
-    assembly = Assembly()
-    for partition in (0, 1):
-        name = FrameName(partition, 7, 0, 9)
-        assembly.add(partial({0: (1, [])}, name=name, shards=(0,)), partition, 3)
-    assert assembly.marks(1, 2) == Marks({(1, 0): (7, 9)}, {})
-    assembly.forget(1, 2)
-    assert assembly.marks(1, 2) == Marks({}, {})
-
-
-def test_each_partials_partition_has_its_own_safe_place():
-    assembly = Assembly()
-    waiting = partial({0: (1, [])}, shard=0, name=FrameName(1, 1, 0, 0))
-    assembly.add(waiting, source=1, place=500)
-    assert assembly.safe_place(1, 900) == 500
-    assert assembly.safe_place(0, 77) == 77
-
-
-def test_what_came_from_a_lost_partition_is_forgotten_and_the_rest_is_not():
-    assembly = Assembly()
-    for partition in (0, 1, 3):  # of the events; partials partition 0 or 1
-        name = FrameName(partition, 1, 0, 9)
-        assembly.add(partial({0: (1, [])}, shard=0, name=name), partition % 2, 10 + partition)
-    assert assembly.nbytes > 0
-    assembly.forget(1, 2)
-    assert (assembly.frames, assembly.safe_place(1, 40), assembly.safe_place(0, 40)) == (1, 40, 10)
-    # What the shards had passed is forgotten as well: their answers may be read again.
-    again = FrameName(1, 1, 0, 9)
-    assert assembly.add(partial({0: (1, [])}, shard=0, name=again), 1, 11) is None
-    assert assembly.add(partial({0: (1, [])}, shard=1, name=again), 1, 13) is not None
-    assembly.forget(0, 2)
-    assert (assembly.frames, assembly.nbytes) == (0, 0)

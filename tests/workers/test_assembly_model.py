@@ -15,7 +15,7 @@ from topics.frames import FrameName
 from workers.assembly import Assembly
 from workers.marks import Marks
 
-PARTITIONS, SHARDS = 2, 3
+PARTITIONS, SHARDS, LOGS = 2, 3, 2
 partitions, shards = st.integers(0, PARTITIONS - 1), st.integers(0, SHARDS - 1)
 a_few = st.integers(1, 6)
 EVERYONE = frozenset(range(SHARDS))
@@ -26,9 +26,13 @@ some_a_shard = st.tuples(*[st.integers(0, 5)] * SHARDS)
 
 
 class Router:
-    """Of one events partition.  What it sends reaches each shard in order, but not all at once."""
+    """Of one events partition.  What it sends reaches each shard in order, but not all at once.
 
-    def __init__(self, epoch, committed):
+    All shards answer its frames into the log of partials that it names.
+    """
+
+    def __init__(self, epoch, committed, answers=0):
+        self.answers = answers
         self.epoch, self.committed, self.position = epoch, committed, committed
         self.queued = [[] for _ in range(SHARDS)]
 
@@ -40,17 +44,18 @@ class FleetOfLogs(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.routers = [Router(1, 0) for _ in range(PARTITIONS)]
+        self.routers = [Router(1, 0, partition % LOGS) for partition in range(PARTITIONS)]
         self.zombies = []  # routers that lost their partition and go on sending what they had
         self.events = [0] * PARTITIONS  # that some router has seen
         self.frames = [[] for _ in range(SHARDS)]  # the log of each shard
         self.answered = [0] * SHARDS  # position of each matcher in its log
         self.acknowledged = [0] * SHARDS
         self.taking_part = {}  # the shards of each frame
-        self.partials = []  # the log that the merger reads; a record is a list of answers
-        self.assembly = Assembly()
-        self.following = self.committed = 0
-        self.marks = ""  # committed with the offset
+        self.answers = {}  # the log of partials that each frame names
+        self.partials = [[] for _ in range(LOGS)]  # that the merger reads; a record: a few answers
+        self.assemblies = [Assembly() for _ in range(LOGS)]
+        self.following, self.committed = [0] * LOGS, [0] * LOGS
+        self.marks = [""] * LOGS  # committed with the offsets
         self.written = [set() for _ in range(PARTITIONS)]  # and acknowledged by the broker
         self.in_flight = [set() for _ in range(PARTITIONS)]
         self.repeats = 0
@@ -63,7 +68,7 @@ class FleetOfLogs(RuleBasedStateMachine):
         for count, taking_part in cuts:
             last = router.position + count - 1
             name = FrameName(partition, router.epoch, router.position, last)
-            self.taking_part[name] = taking_part
+            self.taking_part[name], self.answers[name] = taking_part, router.answers
             for shard in taking_part:
                 router.queued[shard].append(name)
             router.position = last + 1
@@ -88,11 +93,14 @@ class FleetOfLogs(RuleBasedStateMachine):
         self.send(router)
         router.committed = router.position
 
-    @rule(partition=partitions, later=st.integers(1, 3))
-    def router_loses_its_partition(self, partition, later):
+    @rule(partition=partitions, later=st.integers(1, 3), answers=st.integers(0, LOGS - 1))
+    def router_loses_its_partition(self, partition, later, answers):
+        """Its successor may know of more logs of partials."""
         self.router_commits(partition)
         left = self.routers[partition]
-        self.routers[partition] = Router(left.epoch + later, left.committed)
+        if not self.is_spared:  # half of a frame would wait in the one log for ever
+            answers = left.answers
+        self.routers[partition] = Router(left.epoch + later, left.committed, answers)
 
     # Matchers
 
@@ -100,8 +108,9 @@ class FleetOfLogs(RuleBasedStateMachine):
     def answer(self, shard, count, acknowledge):
         """Frames that came in one record are answered in one."""
         asked = self.frames[shard][self.answered[shard] :][:count]
-        if asked:
-            self.partials.append([(shard, name) for name in asked])
+        for log, partials in enumerate(self.partials):
+            if together := [(shard, name) for name in asked if self.answers[name] == log]:
+                partials.append(together)
         self.answered[shard] += len(asked)
         if acknowledge:
             self.acknowledged[shard] = self.answered[shard]
@@ -113,16 +122,16 @@ class FleetOfLogs(RuleBasedStateMachine):
 
     # The merger
 
-    @rule(count=a_few, commit=st.booleans())
-    def merge_some(self, count, commit):
-        for record in self.partials[self.following :][:count]:
+    @rule(log=st.integers(0, LOGS - 1), count=a_few, commit=st.booleans())
+    def merge_some(self, log, count, commit):
+        for record in self.partials[log][self.following[log] :][:count]:
             for shard, name in record:
                 events = {offset: (1, []) for offset in range(name.first, name.last + 1)}
                 taking_part = sorted(self.taking_part[name])
                 given = partial(events, shard=shard, name=name, shards=taking_part)
-                if merged := self.assembly.add(given, 0, self.following):
+                if merged := self.assemblies[log].add(given, self.following[log]):
                     self.note(merged, name)
-            self.following += 1
+            self.following[log] += 1
         if commit:
             self.merger_commits()
 
@@ -138,33 +147,31 @@ class FleetOfLogs(RuleBasedStateMachine):
         for written, in_flight in zip(self.written, self.in_flight, strict=True):
             written |= in_flight
             in_flight.clear()
-        self.committed = self.safe_place()
-        self.marks = self.assembly.marks(0, 1).encode()
+        self.committed = self.safe_places()
+        self.marks = [assembly.marks().encode() for assembly in self.assemblies]
 
-    @rule(is_stopped=st.booleans())
-    def merger_loses_its_partition(self, is_stopped):
-        """To another, or it gets it back; it has committed before."""
+    @rule()
+    def merger_loses_its_partitions(self):
+        """To another, or it gets them back; it has committed before."""
         self.merger_commits()
-        self.leave(is_stopped)
+        self.leave()
 
     @rule()
     def everything_moves_at_once(self):
         for shard in range(SHARDS):
             self.matcher_loses_its_shard(shard)
-        self.merger_loses_its_partition(is_stopped=False)
+        self.merger_loses_its_partitions()
 
-    def leave(self, is_stopped):
-        self.assembly.forget(0, 1)
-        if is_stopped:
-            self.assembly = Assembly()
-        self.read_on()
+    def leave(self):
+        """Whoever has the partitions next reads on where they were committed."""
+        self.following = list(self.committed)
+        self.assemblies = [Assembly() for _ in range(LOGS)]
+        for assembly, marks in zip(self.assemblies, self.marks, strict=True):
+            assembly.resume(Marks.decode(marks))
 
-    def read_on(self):
-        self.following = self.committed
-        self.assembly.resume(Marks.decode(self.marks))
-
-    def safe_place(self):
-        return self.assembly.safe_place(0, self.following)
+    def safe_places(self):
+        places = zip(self.assemblies, self.following, strict=True)
+        return [assembly.safe_place(following) for assembly, following in places]
 
     # What must hold
 
@@ -173,8 +180,9 @@ class FleetOfLogs(RuleBasedStateMachine):
         """Every event that its router will not send again is written, or the merger will still
         read the answers of all shards to some frame of it."""
         readable = defaultdict(set)  # the shards whose answer lies ahead, by frame
-        for shard, name in chain(*self.partials[self.safe_place() :]):
-            readable[name].add(shard)
+        for partials, safe in zip(self.partials, self.safe_places(), strict=True):
+            for shard, name in chain(*partials[safe:]):
+                readable[name].add(shard)
         for shard, log in enumerate(self.frames):
             for name in log[self.answered[shard] :]:
                 readable[name].add(shard)
@@ -188,15 +196,17 @@ class FleetOfLogs(RuleBasedStateMachine):
 
     @invariant()
     def the_safe_place_is_what_was_read_and_never_goes_back(self):
-        assert self.committed <= self.safe_place() <= self.following
+        for places in zip(self.committed, self.safe_places(), self.following, strict=True):
+            assert list(places) == sorted(places)
 
     @precondition(lambda self: self.is_spared)
     @invariant()
     def without_a_crash_nothing_is_given_up_or_repeated(self):
-        assert (self.assembly.orphaned, self.repeats) == (0, 0)
+        orphaned = [assembly.orphaned for assembly in self.assemblies]
+        assert (orphaned, self.repeats) == ([0] * LOGS, 0)
 
     def teardown(self):
-        if not hasattr(self, "assembly"):
+        if not hasattr(self, "assemblies"):
             return
         for partition, router in enumerate(self.routers):
             behind = self.events[partition] - router.position
@@ -208,15 +218,16 @@ class FleetOfLogs(RuleBasedStateMachine):
             self.make_frames(partition, [(1, EVERYONE)], True)
         self.drain()
         assert self.written == [set(range(count)) for count in self.events]
-        assert self.assembly.frames == 0, "a frame waits for ever"
-        assert self.committed == len(self.partials)
+        assert not any(a.frames for a in self.assemblies), "a frame waits for ever"
+        assert self.committed == list(map(len, self.partials))
 
     def drain(self):
         for partition in range(PARTITIONS):
             self.router_commits(partition)
         for shard in range(SHARDS):
             self.answer(shard, len(self.frames[shard]), True)
-        self.merge_some(len(self.partials), True)
+        for log, partials in enumerate(self.partials):
+            self.merge_some(log, len(partials), True)
 
 
 class CrashingFleetOfLogs(FleetOfLogs):
@@ -236,20 +247,20 @@ class CrashingFleetOfLogs(FleetOfLogs):
         dead = self.routers[partition]
         self.make_frames(partition, cuts, False)
         self.send(dead, counts)
-        self.routers[partition] = Router(dead.epoch + later, dead.committed)
+        self.routers[partition] = Router(dead.epoch + later, dead.committed, dead.answers)
         if lives_on:
             self.zombies.append(dead)
 
-    @rule(is_stopped=st.booleans())
-    def merger_dies(self, is_stopped):
+    @rule()
+    def merger_dies(self):
         """What it had written without an acknowledgement is lost."""
-        self.leave(is_stopped)
+        self.leave()
         self.in_flight = [set() for _ in range(PARTITIONS)]
 
     @rule()
-    def merger_loses_its_partition_at_once(self):
+    def merger_loses_its_partitions_at_once(self):
         """Too late to commit; what it has written is there all the same."""
-        self.leave(is_stopped=False)
+        self.leave()
 
 
 TestFleetOfLogs = FleetOfLogs.TestCase

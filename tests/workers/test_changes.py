@@ -172,3 +172,22 @@ def test_the_net_effect_is_that_of_applying_the_records_one_by_one(drawn):
         assert (changes.offsets[i], scores[i]) == (offset, score)
         ends = [where.get(name, (math.nan, math.nan)) for name in ATTRIBUTES]
         np.testing.assert_array_equal(np.array([lows[i], highs[i]]).T, ends)
+
+
+def test_a_record_that_fails_as_nobody_has_foreseen_is_a_dead_letter(monkeypatch):
+    parse = RankedContract.parse
+    monkeypatch.setattr(
+        RankedContract, "parse", lambda own, value: 1 / 0 if value == b"odd" else parse(own, value)
+    )
+    good = b'{"where": {}, "score": 1}'
+    records = [(b"a", good), (b"b", b"odd"), (b"c", None), (b"d", good)]
+    messages = [
+        Message(topic="subscriptions", partition=0, offset=i, key=key, value=value)
+        for i, (key, value) in enumerate(records)
+    ]
+    changes = read_changes(messages, RankedContract(["age"]), 1)
+    assert (changes.keys, changes.removed) == ([b"a", b"d"], [b"c"])
+    assert changes.offsets.tolist() == [0, 3]
+    (letter,) = changes.letters
+    assert (letter.offset, letter.key, letter.value) == (1, b"b", b"odd")
+    assert "ZeroDivisionError" in letter.error

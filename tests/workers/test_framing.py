@@ -1,3 +1,4 @@
+import json
 import math
 from itertools import chain, pairwise
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from confluent_kafka import Message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topics import frames as frame_codec
 from topics.bad_record import MAX_RECORD_BYTES
 from topics.events import EventContract, Options
 from topics.frames import FrameName
@@ -334,3 +336,53 @@ def test_with_routes_a_shard_gets_its_events_and_waits_for_their_tokens_only(kin
 def test_events_that_no_shard_is_asked_about_make_no_frame(contract):
     events = read_events([message(1, b"{}")], contract).accepted[0]
     assert list(frames(events, contract, 77, Chosen([[False]] * 3))) == []
+
+
+OPEN = EventContract("boolean", [], k=5, max_k=100, shards=1)
+wide_names = st.text(st.sampled_from("aé€\U0001f600"), min_size=1, max_size=40)
+wide_events = st.dictionaries(wide_names, st.floats(-9, 9) | wide_names, max_size=8)
+FRAME_OVERHEAD, EVENT_OVERHEAD = 400, 40
+
+
+@settings(deadline=None)
+@given(events=st.lists(wide_events, min_size=1, max_size=8))
+def test_a_frame_is_not_larger_than_what_its_events_count_as(events):
+    run = accepted(
+        OPEN, *(message(i, json.dumps(event).encode()) for i, event in enumerate(events))
+    )
+    (frame,) = frames(run, OPEN, epoch=1)
+    counted = sum(run.sizes) + FRAME_OVERHEAD + EVENT_OVERHEAD * len(events)
+    assert len(frame_codec.encode(frame)) <= counted
+
+
+def test_a_field_with_a_name_that_no_subscription_can_have_takes_no_room():
+    events = [b'{"%06d' % i + b"n" * 1_000_000 + b'": 1}' for i in range(20)]
+    run = accepted(OPEN, *(message(i, event) for i, event in enumerate(events)))
+    assert sum(run.sizes) == 0
+    named = accepted(OPEN, message(0, b'{"%s": 1}' % (b"n" * 256)))
+    assert named.sizes[0] > 256
+
+
+def test_a_frame_names_its_columns_and_where_its_answers_go(contract):
+    made = list(frames(accepted(contract, message(0)), contract, epoch=1, answers=3))
+    assert {frame.answers for frame in made} == {3}
+    assert {frame.fingerprint for frame in made} == {
+        frame_codec.fingerprint("ranked", ["age", "visits"])
+    }
+    others = [
+        ("ranked", ["visits", "age"]),
+        ("ranked", ["age"]),
+        ("relaxed", ["age", "visits"]),
+        ("ranked", ["agevisits"]),
+    ]
+    assert contract.fingerprint not in {frame_codec.fingerprint(*other) for other in others}
+
+
+def test_a_record_that_fails_as_nobody_has_foreseen_is_a_dead_letter(contract, monkeypatch):
+    row = contract.row
+    monkeypatch.setattr(contract, "row", lambda value: 1 / 0 if value == b"odd" else row(value))
+    reading = read_events([message(0), message(1, b"odd"), message(2)], contract)
+    assert [m.offset() for m in reading.accepted[0].messages] == [0, 2]
+    (letter,) = reading.letters
+    assert (letter.offset, letter.value) == (1, b"odd")
+    assert "ZeroDivisionError" in letter.error

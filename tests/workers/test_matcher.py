@@ -133,6 +133,7 @@ def a_frame(shard: int = 0) -> EventT:
         np.empty((0, 1)),
         np.empty(0, np.int32),
         Keys.pack([]),
+        fingerprint=frames.fingerprint("ranked", ["age"]),
     )
     message = SimpleNamespace(generation_id=0, partition=shard)
     event = SimpleNamespace(message=message, value=bundle([frames.encode(frame)]), acked=False)

@@ -5,6 +5,7 @@ decoding them.  A batch in which everything is usual is handled as a whole; any 
 those who look at each record by itself and know what to say about it.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from topics.subscriptions.contract import SubscriptionContract
 from topics.subscriptions.ids import MAX_ID_BYTES, check_ids
 
 __all__ = ["ParsedBatch", "Verdicts", "parse_batch"]
+
+log = logging.getLogger(__name__)
 
 # ASCII that JSON spells as it is.
 _PLAIN = bytes(byte for byte in range(0x20, 0x80) if byte not in b'"\\')
@@ -31,6 +34,31 @@ class ParsedBatch(NamedTuple):
 
 
 def parse_batch(
+    contract: SubscriptionContract,
+    keys: Sequence[bytes | None],
+    values: Sequence[bytes | None],
+    partition: int,
+    partitions: int,
+) -> ParsedBatch:
+    """A record that fails in a way that nobody has foreseen is bad, too: it would each time."""
+    try:
+        return _parse_batch(contract, keys, values, partition, partitions)
+    except Exception:
+        log.exception(
+            "a record in a batch of %d cannot be read; reading them one by one", len(keys)
+        )
+    unforeseen = {}
+    for i, record in enumerate(zip(keys, values, strict=True)):
+        try:
+            _parse_batch(contract, record[:1], record[1:], partition, partitions)
+        except Exception as error:
+            unforeseen[i] = BadRecord("value", f"cannot be read: {error!r}")
+    readable = [None if i in unforeseen else key for i, key in enumerate(keys)]
+    parsed = _parse_batch(contract, readable, values, partition, partitions)
+    return parsed._replace(bad=parsed.bad | unforeseen)
+
+
+def _parse_batch(
     contract: SubscriptionContract,
     keys: Sequence[bytes | None],
     values: Sequence[bytes | None],
