@@ -119,38 +119,74 @@ class Collection:
     def __init__(
         self, kind: str, attributes: Sequence[str], records: Sequence[Sequence[Record]]
     ) -> None:
-        parse, self._score, self._values = KINDS[kind]
+        self._parse, self._score, self._values = KINDS[kind]
         self.attributes = attributes
         self.refused: list[Refusal] = []
-        self._changes: list[list[tuple[int, str, Any]]] = []
+        self._shards = [History() for _ in records]
         for shard, partition in enumerate(records):
-            self._changes.append([])
-            for offset, key, value in partition:
-                try:
-                    name = subscription_id(key, shard, len(records))
-                    parsed = None if value is None else parse(value, attributes)
-                except ValueError as bad:
-                    self.refused.append(Refusal(shard, offset, str(bad)))
-                else:
-                    self._changes[shard].append((offset, name, parsed))
+            self.read(shard, partition)
+
+    def read(self, shard: int, records: Sequence[Record]) -> None:
+        """What has come in one partition since."""
+        for offset, key, value in records:
+            try:
+                name = subscription_id(key, shard, len(self._shards))
+                parsed = None if value is None else self._parse(value, self.attributes)
+            except ValueError as bad:
+                self.refused.append(Refusal(shard, offset, str(bad)))
+            else:
+                self._shards[shard].changes.append((offset, name, parsed))
 
     def top_k(
         self, event: Mapping[str, Any], k: int, as_of: Sequence[int]
     ) -> list[tuple[str, float]]:
-        """`as_of[shard]` is the last offset that counts there, -1 for none of them."""
-        assert len(as_of) == len(self._changes), f"{as_of} does not name every shard"
+        """`as_of[shard]` is the last offset that counts there, -1 for none of them.
+
+        Cheapest for one `as_of` after the other in the order of the offsets.
+        """
+        assert len(as_of) == len(self._shards), f"{as_of} does not name every shard"
         values = self._values(event, self.attributes)
         found = []
         for shard, last in enumerate(as_of):
-            live: dict[str, Any] = {}
-            for offset, name, parsed in self._changes[shard]:
-                if offset <= last:
-                    live[name] = (offset, parsed)
-            for name, (offset, parsed) in live.items():
-                score = None if parsed is None else self._score(parsed, values, self.attributes)
+            for name, (offset, parsed) in self._shards[shard].live(last).items():
+                score = self._score(parsed, values, self.attributes)
                 if score is not None:
                     found.append((-score, offset, shard, name))
         return [(name, -negated) for negated, _, _, name in sorted(found)[:k]]
+
+
+class History:
+    """The changes of one shard in offset order, and what is live after a part of them.
+
+    >>> history = History()
+    >>> history.changes += [(0, "a", "first"), (3, "b", "second"), (4, "a", None)]
+    >>> history.live(3)
+    {'a': (0, 'first'), 'b': (3, 'second')}
+    >>> history.live(9)
+    {'b': (3, 'second')}
+    >>> history.live(2)
+    {'a': (0, 'first')}
+    """
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[int, str, Any]] = []  # None for an unsubscription
+        self._begin()
+
+    def _begin(self) -> None:
+        self._read = 0  # changes, all of them in `_live`
+        self._live: dict[str, tuple[int, Any]] = {}
+
+    def live(self, last: int) -> dict[str, tuple[int, Any]]:
+        """By id, the latest change up to the offset `last`; it holds until the next call."""
+        if self._read and self.changes[self._read - 1][0] > last:
+            self._begin()
+        while self._read < len(self.changes) and self.changes[self._read][0] <= last:
+            offset, name, parsed = self.changes[self._read]
+            self._live.pop(name, None)
+            if parsed is not None:
+                self._live[name] = (offset, parsed)
+            self._read += 1
+        return self._live
 
 
 def subscription_id(key: bytes | None, shard: int, shards: int) -> str:

@@ -172,6 +172,7 @@ class Traffic:
         self._awaited_letters: dict[str, set[Place]] = {"subscriptions": set(), "events": set()}
         self._checked_letters = {"subscriptions": 0, "events": 0}
         self.records: list[list[oracle.Record]] = [[] for _ in self.shards]
+        self._judge: oracle.Collection | None = None
         self._letters: dict[str, list[Message]] = {"subscriptions": [], "events": []}
         self._beyond_oracle: set[Place] = set()
         self._subscribed: set[bytes] = set()
@@ -369,6 +370,10 @@ class Traffic:
 
     def judge(self) -> oracle.Collection:
         """The oracle, with every subscription up to now."""
+        if self._judge is None:
+            kind, attributes = self.declared.kind, self.declared.attributes
+            self._judge = oracle.Collection(kind, attributes, self.records)
+        judge = self._judge
         reader = self._reader("subscriptions", self.declared.shards)
         for message in reader.read_to_end():
             value = message.value()
@@ -376,7 +381,8 @@ class Traffic:
                 value = b""
             record = (message.offset(), message.key(), value)
             self.records[message.partition()].append(record)
-        return oracle.Collection(self.declared.kind, self.declared.attributes, self.records)
+            judge.read(message.partition(), [record])
+        return judge
 
     def check_all(self, repeats: bool = False, letters_repeat: bool = False) -> None:
         """Everything that was sent has come out, and all that came out is right.
@@ -395,7 +401,7 @@ class Traffic:
             len(self.answers),
         )
         accepted = {event.place: event for event in self.events if not event.refused}
-        for answer in unchecked:
+        for answer in sorted(unchecked, key=lambda answer: answer.as_of):  # as the judge likes it
             assert answer.event in accepted, f"an answer to {answer.event}, which is refused"
             self._check(answer, accepted[answer.event], judge)
             assert repeats or answer is self._first[answer.event], f"a repeat: {answer}"
