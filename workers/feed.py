@@ -22,7 +22,7 @@ from workers.changes import Changes
 from workers.context import Context
 from workers.progress import RestoreProgress
 from workers.renewer import Renewer
-from workers.shard import Shard
+from workers.shard import Shard, ShardInconsistent
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.subscription_reader import SubscriptionReader
 
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _RENEWAL_CHECK_S = 0.5
 _LAG_CHECK_S = 0.5
+_DOUBT_AFTER_S = 10.0  # whether what a frame waits for will ever come
 
 T = TypeVar("T")
 
@@ -82,17 +83,34 @@ class SubscriptionFeed(Service):
     async def passed(self, offset: int) -> None:
         """Wait until the shard is restored and has applied everything up to `offset`.
 
-        `ShardGone` if the feed stops before that.
+        `ShardGone` if the feed stops before that.  What the partition does not have is not waited
+        for: such an offset is of a topic of the same name that was there before.
         """
 
         def decided() -> bool:
             there = self.restored.is_set() and self.shard.next_offset > offset
             return there or self.should_stop
 
-        async with self._moved:
-            await self._moved.wait_for(decided)
+        while not decided():
+            try:
+                async with asyncio.timeout(_DOUBT_AFTER_S), self._moved:
+                    await self._moved.wait_for(decided)
+            except TimeoutError:
+                if await self._will_never_pass(offset):
+                    break
         if self.should_stop:
             raise ShardGone(self.shard.number)
+
+    async def _will_never_pass(self, offset: int) -> bool:
+        """Whether the shard has everything, and the partition does not even have that offset."""
+        if self.should_stop or not self.restored.is_set() or self.behind:
+            return False
+        end = await self._in_thread(self._reader.ask_end)
+        if end is None or offset < end:
+            return False
+        text = "shard %d: an event waits for offset %d, the partition ends at %d; answered without"
+        log.warning(text, self.shard.number, offset, end)
+        return True
 
     def answer(self, frame: Frame) -> Partial:
         collection = self._context.collection.name
@@ -105,10 +123,19 @@ class SubscriptionFeed(Service):
         async with self._moved:
             self._moved.notify_all()
         # Nothing is applied any more.  A shard that failed while it was is in no known state.
-        whole = self.restored.is_set() and not self.crashed
+        whole = self.restored.is_set() and not self.crashed and self.shard.is_consistent
         if whole and not self.lost and self._keeper.is_behind():
             await self._written
+            await self._leave_a_snapshot()
+        if not self.shard.is_consistent:
+            # The last snapshot may have the fault as well: the next owner reads the log instead.
+            await asyncio.get_running_loop().run_in_executor(self._aside, self._keeper.discard)
+
+    async def _leave_a_snapshot(self) -> None:
+        try:
             await (await self._begin_snapshot())
+        except ShardInconsistent as error:
+            log.error("%s; no snapshot is written", error)
 
     async def on_shutdown(self) -> None:
         self._renewer.close()

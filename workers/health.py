@@ -18,17 +18,22 @@ STUCK_AFTER_S = 120.0
 
 
 class Health:
-    """Why a worker is not ready, part by part.  Ready when no part has a reason left."""
+    """Why a worker is not ready, part by part.  Ready when no part has a reason left.
+
+    What a worker can do without is `degraded` instead: it is said, but the worker is ready.
+    """
 
     def __init__(self, parts: Iterable[str], now: Callable[[], float] = time.monotonic) -> None:
         self._reasons: dict[str, str] = dict.fromkeys(parts, "starting")
+        self._degraded: dict[str, tuple[str, float]] = {}  # why, and when that was said last
         self._now, self._last_beat = now, now()
         self._lock = threading.Lock()
 
     def ready(self, part: str) -> None:
         with self._lock:
             reason = self._reasons.pop(part, None)
-        if reason not in (None, "starting"):
+            degraded = self._degraded.pop(part, None)
+        if degraded or reason not in (None, "starting"):
             log.info("%s: fine again", part)
 
     def not_ready(self, part: str, reason: str) -> None:
@@ -36,6 +41,20 @@ class Health:
             known, self._reasons[part] = self._reasons.get(part), reason
         if known != reason:
             log.warning("%s: %s", part, reason)
+
+    def degraded(self, part: str, reason: str) -> None:
+        """The worker does its work without `part`, only not as well."""
+        with self._lock:
+            known, _ = self._degraded.get(part, ("", 0.0))
+            self._degraded[part] = reason, self._now()
+        if known != reason:
+            log.warning("%s: %s", part, reason)
+
+    def degraded_within(self, part: str, seconds: float) -> str | None:
+        """Why the part is degraded, if that was said in the last seconds."""
+        with self._lock:
+            reason, said_at = self._degraded.get(part, ("", 0.0))
+        return reason if reason and self._now() - said_at <= seconds else None
 
     def beat(self) -> None:
         """The main loop has come round."""
@@ -47,18 +66,35 @@ class Health:
             return dict(self._reasons)
 
     @property
+    def degradations(self) -> dict[str, str]:
+        with self._lock:
+            return {part: reason for part, (reason, _) in self._degraded.items()}
+
+    @property
     def stuck(self) -> bool:
         return self._now() - self._last_beat > STUCK_AFTER_S
 
 
 class Probe(threading.Thread):
-    """Asks `ask` again and again; reports to `health` and backs off while it fails."""
+    """Asks `ask` again and again; reports to `health` and backs off while it fails.
+
+    A part that is not `needed` leaves the worker ready, and is only degraded.
+    """
 
     def __init__(
-        self, health: Health, part: str, ask: Callable[[], None], every_s: float = 2.0
+        self,
+        health: Health,
+        part: str,
+        ask: Callable[[], None],
+        every_s: float = 2.0,
+        longest_s: float = 10.0,
+        *,
+        needed: bool = True,
     ) -> None:
         super().__init__(name=f"probe-{part}", daemon=True)
-        self._health, self._part, self._ask, self._every_s = health, part, ask, every_s
+        self._health, self._part, self._ask = health, part, ask
+        self._every_s, self._longest_s = every_s, longest_s
+        self._report = health.not_ready if needed else health.degraded
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -67,8 +103,8 @@ class Probe(threading.Thread):
             try:
                 self._ask()
             except Exception as error:  # whatever it is, it is the reason
-                self._health.not_ready(self._part, f"{error}; trying again")
-                wait_s = min(2 * wait_s, 10.0)
+                self._report(self._part, f"{error}; trying again")
+                wait_s = min(2 * wait_s, self._longest_s)
             else:
                 self._health.ready(self._part)
                 wait_s = self._every_s
@@ -99,7 +135,8 @@ def serve(health: Health, host: str, port: int) -> int:
             return _reply(start_response, not health.stuck, {"stuck": health.stuck})
         if path == "/readyz":
             reasons = health.reasons
-            return _reply(start_response, not reasons, {"ready": not reasons, "reasons": reasons})
+            said = {"reasons": reasons, "degraded": health.degradations}
+            return _reply(start_response, not reasons, {"ready": not reasons, **said})
         start_response("404 Not Found", [("Content-Type", "text/plain")])
         return [b"expected /livez, /readyz or /metrics\n"]
 

@@ -7,13 +7,10 @@ import sys
 from collections.abc import Callable
 from types import FrameType
 
-import redis
-
 from configs.collection import Collection
 from configs.settings import Settings
 from workers.calm import keep_calm
 from workers.context import Context, open_context, wait_for_topics
-from workers.health import Probe
 from workers.logs import log_to_stderr
 
 log = logging.getLogger(__name__)
@@ -71,9 +68,10 @@ def _matcher(context: Context) -> int:
     import faust
 
     from workers import matcher
+    from workers.snapshots.watch import RedisWatch
 
     context.health.not_ready(matcher.SHARDS, "not assigned yet")
-    Probe(context.health, "redis", lambda: _ask_redis(context.settings)).start()
+    RedisWatch(context.health, context.settings.redis).probe().start()
     topics = ["frames", "partials", "subscriptions", "subscriptions.dlq", "events.dlq"]
     if context.collection.routing.enabled:
         topics.append("routes")
@@ -90,18 +88,6 @@ def _matcher(context: Context) -> int:
     except SystemExit as exit:
         return int(exit.code or 0)
     return 0
-
-
-def _ask_redis(settings: Settings) -> None:
-    timeout_s = settings.redis.timeout_s
-    url = settings.redis.url.get_secret_value()
-    client = redis.Redis.from_url(url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s)
-    try:
-        client.ping()
-    except redis.RedisError as error:
-        raise ConnectionError(f"no answer from {settings.redis.url} ({error})") from None
-    finally:
-        client.close()
 
 
 ROLES: dict[str, Callable[[Context], int]] = {

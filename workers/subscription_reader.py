@@ -127,6 +127,18 @@ class SubscriptionReader:
         _, end = self._consumer.get_watermark_offsets(self._place, cached=True)
         self.end = max(self.end, end)  # it is negative until something was fetched
 
+    def ask_end(self) -> int | None:
+        """Where the partition ends, open transactions included; None if the broker does not say."""
+        scout = self._context.consumer("scout", {"isolation.level": "read_uncommitted"})
+        try:
+            _, end = scout.get_watermark_offsets(self._place, timeout=5)
+        except KafkaException as error:
+            log.warning("shard %d: %s", self._shard.number, error.args[0].str())
+            return None
+        finally:
+            scout.close()
+        return int(end)
+
     def commit_now_and_then(self) -> None:
         if time.monotonic() - self._committed_at >= _COMMIT_EVERY_S:
             self._committed_at = time.monotonic()

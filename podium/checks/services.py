@@ -12,6 +12,7 @@ from configs import ConfigError, Settings, load_collection
 from configs.collection import collection_names
 from podium.checks import Check
 from podium.clients import KafkaClients
+from podium.stack import fleet
 from podium.stack.errors import StackError
 from podium.stack.folder import ProcessRecord, StackFolder
 from podium.terminal import Failure, counted
@@ -130,8 +131,11 @@ def _check_worker(process: ProcessRecord) -> Check:
         with urllib.request.urlopen(
             f"http://127.0.0.1:{process.port}/readyz", timeout=ANSWER_S
         ) as answer:
-            body = answer.read(500).decode(errors="replace").strip()
-            return Check(title, "ok", f"ready, pid {process.pid}, {body}".rstrip(", "))
+            degraded = fleet.degraded_of(answer.read())
+            if degraded:
+                without = "; ".join(f"{part}: {reason}" for part, reason in degraded.items())
+                return Check(title, "warning", f"ready, but degraded: {without}", remedy)
+            return Check(title, "ok", f"ready, pid {process.pid}")
     except urllib.error.HTTPError as error:
         body = error.read(500).decode(errors="replace").strip()
         return Check(title, "failed", f"not ready: {body or error.reason}", remedy)

@@ -11,9 +11,10 @@ from podium.stack import ports
 from podium.stack.folder import Record, StackFolder
 from podium.stack.jobs import JobRow
 from podium.stack.report import Report, Row
-from podium.terminal import note, say
+from podium.terminal import note, printable, say
 
 COLOURS = {"ready": "green", "starting": "yellow", "dead": "red"}
+DEGRADED = "yellow"
 LEFT = ("process", "state")
 
 
@@ -57,13 +58,12 @@ def addresses(folder: StackFolder, record: Record) -> dict[str, Any]:
 def show_addresses(told: dict[str, Any], default_folder: Path) -> None:
     usual = told["folder"] == str(default_folder.absolute())
     folder = "" if usual else f" --folder {told['folder']}"
-    config = "" if usual else f" --config {told['config']}"
     say(f"Kafka     {told['brokers']}")
     say(f"Redis     {told['redis_url']}")
     say(f"workers   {', '.join(told['workers']) or 'none'}")
     say(f"logs      {told['logs']}")
     say(f"settings  {told['config']}")
-    say(f"next      podium status{folder} · podium doctor{config} · podium down{folder}")
+    say(f"next      podium status{folder} · podium doctor{folder} · podium down{folder}")
 
 
 def show_report(report: Report) -> None:
@@ -88,6 +88,8 @@ def show_report(report: Report) -> None:
     for row in report.processes:
         if row.state == "dead":
             note(f"podium: {row.name} is dead; read {row.log}")
+        for part, reason in row.degraded.items():
+            note(f"podium: {row.name} does without {part}: {printable(reason)}")
 
 
 def _job(row: JobRow) -> str:
@@ -111,11 +113,17 @@ def _cells(row: Row) -> list[str]:
         row.name,
         str(row.pid),
         "-" if row.port is None else str(row.port),
-        f"[{COLOURS[row.state]}]{row.state}",
+        _state(row),
         "-" if row.uptime_s is None else duration(row.uptime_s),
         str(row.restarts),
         "-" if row.memory_bytes is None else f"{row.memory_bytes / 1024**2:,.0f} MiB",
     ]
+
+
+def _state(row: Row) -> str:
+    if row.degraded:
+        return f"[{DEGRADED}]{row.state}, degraded"
+    return f"[{COLOURS[row.state]}]{row.state}"
 
 
 def duration(seconds: float) -> str:

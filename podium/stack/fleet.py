@@ -1,6 +1,7 @@
 """The workers of a collection on a local stack: a router, matchers, a merger."""
 
 import http.client
+import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -55,15 +56,41 @@ def start(stack: Stack, planned: Sequence[Planned], say: Callable[[str], None]) 
         stack.wait_worker(worker.name, partial(is_ready, worker.port), READY_TIMEOUT_S)
 
 
-def is_ready(port: int) -> bool:
+class Readiness(NamedTuple):
+    ready: bool
+    degraded: dict[str, str]  # what it does without, and why
+
+
+def readiness(port: int) -> Readiness:
+    """What a worker says at /readyz; not ready while nobody answers there."""
     connection = http.client.HTTPConnection(ports.HOST, port, timeout=2)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
+        reply = connection.getresponse()
+        return Readiness(reply.status == 200, degraded_of(reply.read()))
     except (OSError, http.client.HTTPException):
-        return False
+        return Readiness(False, {})
     finally:
         connection.close()
+
+
+def degraded_of(body: bytes) -> dict[str, str]:
+    """What the body of a /readyz says is degraded; nothing if it is not such a body.
+
+    >>> degraded_of(b'{"ready": true, "reasons": {}, "degraded": {"redis": "no answer"}}')
+    {'redis': 'no answer'}
+    >>> degraded_of(b"")
+    {}
+    """
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return {}
+    return said.get("degraded", {}) if isinstance(said, dict) else {}
+
+
+def is_ready(port: int) -> bool:
+    return readiness(port).ready
 
 
 def group_names(labels: dict[str, str]) -> list[str]:

@@ -29,6 +29,7 @@ class Row:
     restarts: int
     memory_bytes: int | None
     log: str
+    degraded: dict[str, str] = field(default_factory=dict)  # what it does without, and why
 
 
 @dataclass(frozen=True)
@@ -80,23 +81,26 @@ def examine(folder: StackFolder) -> Report | None:
 
 def _row(process: ProcessRecord) -> Row:
     alive = process.alive()
+    said = _readiness(process) if alive else fleet.Readiness(False, {})
     return Row(
         name=process.name,
         pid=process.pid,
         port=process.port,
-        state=_state(process) if alive else "dead",
+        state=("ready" if said.ready else "starting") if alive else "dead",
         uptime_s=round(time.time() - process.started_at, 1) if alive else None,
         restarts=process.restarts,
         memory_bytes=_memory_bytes(process.pid) if alive else None,
         log=process.log,
+        degraded=said.degraded,
     )
 
 
-def _state(process: ProcessRecord) -> str:
+def _readiness(process: ProcessRecord) -> fleet.Readiness:
     if process.port is None:
-        return "ready"
-    answers = fleet.is_ready if process.kind == "worker" else ports.answers
-    return "ready" if answers(process.port) else "starting"
+        return fleet.Readiness(True, {})
+    if process.kind == "worker":
+        return fleet.readiness(process.port)
+    return fleet.Readiness(ports.answers(process.port), {})
 
 
 def _memory_bytes(pid: int) -> int | None:

@@ -2,6 +2,7 @@
 
 A worker that dies is started again with a growing delay. The broker and Redis are `vital`: without
 them nothing can go on, so the death of one stops all the others and is reported by `check()`.
+Workers would then wait for answers of a broker that is gone, so they get little time to stop.
 """
 
 import threading
@@ -15,6 +16,7 @@ from podium.stack.errors import StackError
 
 POLL_S = 0.1
 WORKER_GRACE_S = 15.0
+BROKERLESS_GRACE_S = 1.0
 VITAL_GRACE_S = 10.0
 BACK_OFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 # A worker that has run this long is healthy: its next death starts at the shortest delay again.
@@ -111,15 +113,22 @@ class Supervisor:
         """Stop these together: TERM to all, then what is left of each after its grace."""
         with self.lock:
             items = [item for name in names if (item := self.table.pop(name, None))]
-            children = [(item, item.child) for item in items if item.child is not None]
-            for _, child in children:
+            grace_s = max(map(self._grace_s, items), default=0.0)
+            children = [item.child for item in items if item.child is not None]
+            for child in children:
                 child.terminate()
-        deadlines = time.monotonic() + max((_grace_s(item) for item, _ in children), default=0)
-        for _, child in children:
-            child.wait(deadlines - time.monotonic())
+        deadline = time.monotonic() + grace_s
+        for child in children:
+            child.wait(deadline - time.monotonic())
             child.reap()
         with self.lock:
             self._changed()
+
+    def _grace_s(self, item: Supervised) -> float:
+        if item.vital:
+            return VITAL_GRACE_S
+        brokerless = any(each.kind == "broker" and not each.running for each in self.table.values())
+        return BROKERLESS_GRACE_S if brokerless else WORKER_GRACE_S
 
     def kill(self, name: str, restart: bool) -> None:
         """SIGKILL, as a fault: with `restart` it is treated like any other death."""
@@ -185,10 +194,6 @@ class Supervisor:
         item.child = None
         item.restart_at = time.monotonic() + delay_s if item.kept else None
         self._changed()
-
-
-def _grace_s(item: Supervised) -> float:
-    return VITAL_GRACE_S if item.vital else WORKER_GRACE_S
 
 
 def append_line(path: Path, note: str) -> None:

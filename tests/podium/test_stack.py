@@ -185,6 +185,19 @@ def test_stopping_a_worker_kills_what_ignores_the_request(stack, monkeypatch):
     eventually(lambda: not is_running(grandchild))  # nobody waits for it but init
 
 
+def test_workers_of_a_dead_broker_are_not_waited_for(stack_folder, monkeypatch):
+    """They would wait for its answers; Redis is stopped as ever."""
+    monkeypatch.setattr("podium.stack.supervisor.WORKER_GRACE_S", 90)
+    with Stack(stack_folder) as stack:
+        stack.start_worker("stubborn", STUBBORN)
+        eventually(lambda: "grandchild" in stack.folder.log_path("stubborn").read_text())
+        everyone = pids(stack)
+        os.kill(everyone["kafka"], signal.SIGKILL)
+        eventually(lambda: not any(map(is_running, everyone.values())), timeout_s=45)
+        with pytest.raises(StackError, match=r"kafka \(pid \d+\) ended: killed by SIGKILL"):
+            stack.check()
+
+
 def test_a_worker_gets_the_environment_it_is_given(stack):
     code = "import os, time; print(os.environ['GREETING'], flush=True); time.sleep(1000)"
     stack.start_worker("greeter", python(code), env={"GREETING": "hello"})

@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import psutil
 import pytest
 
 from podium.stack.display import duration
+from podium.stack.fleet import READY_TIMEOUT_S
 from podium.stack.folder import Record, StackFolder
+from podium.stack.supervisor import WORKER_GRACE_S
 from tests.podium.processes import eventually, is_running
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +37,7 @@ def podium(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
-def when_ready(folder: Path) -> Record:
+def when_ready(folder: Path, timeout_s: float = START_S) -> Record:
     """What the stack says of itself once it is ready."""
     found = StackFolder(folder)
 
@@ -42,7 +45,7 @@ def when_ready(folder: Path) -> Record:
         record = found.read()
         return record is not None and record.running() and record.state == "ready"
 
-    eventually(ready, START_S)
+    eventually(ready, timeout_s)
     record = found.read()
     assert record is not None
     return record
@@ -185,6 +188,50 @@ def test_a_second_up_on_the_folder_is_refused_with_the_pid_of_the_first(fleet):
     assert is_running(told["supervisor_pid"])
 
 
+def test_send_tail_and_doctor_find_the_stack_by_its_folder(fleet, tmp_path):
+    folder, told = fleet
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"id": "ad-7", "where": {"age": [20, 35]}, "score": 7.5}\n')
+    sent = podium("send", str(lines), "--folder", str(folder), "--json")
+    assert sent.returncode == 0, sent.stderr
+    shown = podium(
+        *("tail", "subscriptions", "--from-beginning", "--limit", "1", "--timeout", "30"),
+        *("--folder", str(folder), "--json"),
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["key"] == "ad-7"
+    checked = podium("doctor", "--folder", str(folder), "--json")
+    checks = {check["name"]: check for check in json.loads(checked.stdout)["checks"]}
+    assert told["brokers"] in checks["broker"]["detail"]
+    assert checks["redis"]["state"] == "ok"
+    assert checks["worker ads-matcher"]["state"] == "ok"
+
+
+def test_status_and_doctor_show_a_matcher_that_does_without_redis(fleet):
+    folder, _ = fleet
+    redis = next(each for each in StackFolder(folder).read().processes if each.kind == "redis")
+    psutil.Process(redis.pid).suspend()
+
+    def matcher_row() -> dict:
+        shown = podium("status", "--folder", str(folder), "--json")
+        return next(r for r in json.loads(shown.stdout)["processes"] if r["name"] == "ads-matcher")
+
+    try:
+        eventually(lambda: "redis" in matcher_row()["degraded"], timeout_s=60)
+        assert matcher_row()["state"] == "ready"
+        shown = podium("status", "--folder", str(folder))
+        assert shown.returncode == 0
+        assert "ready, degraded" in shown.stdout
+        assert "podium: ads-matcher does without redis: no answer from" in shown.stderr
+        checked = podium("doctor", "--folder", str(folder), "--json")
+    finally:
+        psutil.Process(redis.pid).resume()
+    checks = {check["name"]: check for check in json.loads(checked.stdout)["checks"]}
+    assert checks["worker ads-matcher"]["state"] == "warning"
+    assert "degraded: redis: no answer" in checks["worker ads-matcher"]["detail"]
+    eventually(lambda: not matcher_row()["degraded"], timeout_s=60)
+
+
 def test_status_exits_1_while_a_worker_is_dead_and_shows_its_restart(fleet):
     folder, told = fleet
     router = next(p for p in StackFolder(folder).read().processes if p.name == "ads-router")
@@ -215,6 +262,33 @@ def test_down_stops_the_fleet_and_a_second_one_finds_nothing(fleet):
     assert again.returncode == 0
     assert json.loads(again.stdout)["was_running"] is False
     assert podium("status", "--folder", str(folder)).returncode == 3
+
+
+def test_without_its_broker_a_stack_with_workers_stops_soon_and_says_why(tmp_path):
+    folder = tmp_path / "stack"
+    process = subprocess.Popen(
+        [*PODIUM, "up", "--folder", str(folder), "--collection", "ads"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        record = when_ready(folder, START_S + READY_TIMEOUT_S)
+        broker = next(each for each in record.processes if each.kind == "broker")
+        os.kill(broker.pid, signal.SIGKILL)
+        killed_at = time.monotonic()
+        shown, _ = process.communicate(timeout=60)
+        seconds = time.monotonic() - killed_at
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 1
+    assert f"kafka (pid {broker.pid}) ended: killed by SIGKILL; the stack stops" in shown
+    assert not any(map(is_running, everyone(record)))
+    assert StackFolder(folder).read().state == "failed"
+    assert seconds < WORKER_GRACE_S
 
 
 def test_a_collection_that_does_not_exist_is_refused_before_anything_starts(stack_folder):

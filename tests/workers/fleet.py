@@ -187,20 +187,28 @@ class Fleet(Traffic):
             READY_S,
         )
 
-    def wait_reason(self, name: str, part: str, *texts: str, alone: bool = False) -> Reply:
-        """Wait until `/readyz` says no, with a reason for `part` that has all of `texts`.
-
-        With `alone` until there is no other reason: what has just ended is said a moment longer.
-        """
+    def wait_reason(self, name: str, part: str, *texts: str) -> Reply:
+        """Wait until `/readyz` says no, with a reason for `part` that has all of `texts`."""
 
         def refusal() -> Reply | None:
             reply = self.get(name, "/readyz")
             reasons = reply.body.get("reasons", {}) if reply else {}
             said = all(text in reasons.get(part, "") for text in texts)
-            return reply if part in reasons and said and (not alone or len(reasons) == 1) else None
+            return reply if part in reasons and said else None
 
         what = f"{name} not ready because of {part}: {texts}"
         return eventually(refusal, lambda: f"{what}\n{self.state(name)}", READY_S)
+
+    def wait_degraded(self, name: str, part: str, *texts: str) -> Reply:
+        """Wait until `/readyz` says that it does without `part`, for a reason that has `texts`."""
+
+        def degraded() -> Reply | None:
+            reply = self.get(name, "/readyz")
+            said = reply.body.get("degraded", {}).get(part) if reply else None
+            return reply if said and all(text in said for text in texts) else None
+
+        what = f"{name} degraded because of {part}: {texts}"
+        return eventually(degraded, lambda: f"{what}\n{self.state(name)}", READY_S)
 
     def state(self, name: str) -> str:
         return f"{name}: {self.get(name, '/readyz')}, {log_tail(self._log_path(name))}"

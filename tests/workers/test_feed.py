@@ -297,3 +297,40 @@ def test_a_shard_that_has_failed_to_change_answers_nothing_more(lab: FeedLab, mo
 
     asyncio.run(run())
     assert lab.metric("podium_snapshots_total", result="written") is None
+
+
+def test_a_shard_that_finds_itself_inconsistent_leaves_the_log_to_its_next_owner(
+    lab: FeedLab, said
+):
+    async def run() -> None:
+        async with lab.feed() as feed:
+            feed.shard._keys.remove_many([b"a"])
+            lab.subscribe("d")
+            await until(lambda: feed.shard.next_offset == 5)
+
+    lab.subscribe("a", "b", "c")
+    asyncio.run(left_behind(lab, 3))
+    assert lab.metric("podium_snapshots_total", result="written") == 1
+    lab.subscribe("b")
+    asyncio.run(run())
+    assert "no snapshot is written" in said.text
+    assert lab.metric("podium_snapshots_total", result="written") == 1
+    asyncio.run(left_behind(lab, 5))
+    assert lab.metric("podium_restores_total", start="missing") == 2
+
+
+def test_an_offset_that_the_partition_does_not_have_is_not_waited_for(lab: FeedLab, said):
+    """It is of a topic of the same name, which was longer."""
+
+    async def run() -> None:
+        async with lab.feed() as feed:
+            await asyncio.wait_for(feed.passed(7), 60)
+            soon = asyncio.ensure_future(feed.passed(3))
+            await asyncio.sleep(0.2)
+            assert not soon.done()
+            lab.subscribe("d")
+            await asyncio.wait_for(soon, 5)
+
+    lab.subscribe("a", "b", "c")
+    asyncio.run(run())
+    assert "waits for offset 7, the partition ends at 3; answered without" in said.text

@@ -153,11 +153,12 @@ def story(
     fleet.create_topics()
     fleet.wait_ready("router", "merger")
     hits_without_redis = without_redis(fleet)
-    no_redis = fleet.wait_reason("matcher", "redis", "no answer from", alone=True)
+    fleet.wait_ready("matcher")
+    no_redis = fleet.wait_degraded("matcher", "redis", "no answer from")
     cache.start()
     stranger.start("matcher")
     stranger.wait_reason("matcher", "broker", broker.address)
-    wrong_passwords = stranger.wait_reason("matcher", "redis", "no answer from")
+    wrong_passwords = stranger.wait_degraded("matcher", "redis", "no answer from")
     stranger.terminate("matcher")
     before, gone_at = lines(), time.monotonic()
     broker.stop()
@@ -190,7 +191,7 @@ def story(
 
 
 def without_redis(fleet: Fleet) -> Hits:
-    """Answers of a matcher that is not ready; the first is from an empty collection."""
+    """Answers of a matcher that has no Redis; the first is from an empty collection."""
     assert fleet.ask({"age": 5}) == []
     fleet.subscribe("a", {"age": [0, 9]}, 1)
     fleet.subscribe("b", {"age": [6, 9]}, 2)
@@ -223,15 +224,23 @@ def test_without_topics_a_worker_says_which_and_how_to_make_them(story: Story):
         assert command in story.logs[role]
 
 
-def test_without_redis_the_matcher_is_not_ready_but_answers(story: Story):
-    assert story.no_redis.status == 503
-    assert list(story.no_redis.body["reasons"]) == ["redis"]
+def test_without_redis_the_matcher_answers_and_is_ready_and_says_what_it_does_without(
+    story: Story,
+):
+    assert story.no_redis.status == 200
+    assert story.no_redis.body["ready"] is True
+    assert story.no_redis.body["reasons"] == {}
+    assert list(story.no_redis.body["degraded"]) == ["redis"]
+    assert "redis: no answer from" in story.logs["matcher"]
     assert story.hits_without_redis == [("a", 1.0)]
 
 
-@pytest.mark.parametrize(("part", "text"), [("broker", "uthentication"), ("redis", "password")])
-def test_a_wrong_password_is_named_as_the_reason(story: Story, part: str, text: str):
-    assert text in story.wrong_passwords.body["reasons"][part]
+@pytest.mark.parametrize(
+    ("kind", "part", "text"),
+    [("reasons", "broker", "uthentication"), ("degraded", "redis", "password")],
+)
+def test_a_wrong_password_is_named_as_the_reason(story: Story, kind: str, part: str, text: str):
+    assert text in story.wrong_passwords.body[kind][part]
 
 
 def test_a_worker_outlives_its_broker_and_goes_on_when_it_is_back(story: Story):

@@ -226,6 +226,11 @@ def test_redis_in_trouble_costs_snapshots_but_no_answer(
     hurt_fleet.check_that_none_has_died()
 
 
+def test_a_matcher_is_ready_while_redis_is_silent_and_says_so(hurt_fleet: Fleet, stalled: None):
+    reply = hurt_fleet.wait_degraded("matcher", "redis", "no answer from")
+    assert (reply.status, reply.body["reasons"]) == (200, {})
+
+
 def test_once_redis_is_well_again_snapshots_are_written(hurt_fleet: Fleet):
     with streaming(hurt_fleet, seed=10):  # a shard that does not change is not written again
         wait_snapshots(hurt_fleet)
@@ -246,6 +251,7 @@ def test_without_redis_a_matcher_replays_and_says_that_redis_is_missing(
         return fleet.metric("matcher", "podium_snapshots_total", result="unreachable")
 
     eventually(lambda: refused() > 0, fleet.diagnosis, 60)
-    redis_server.start()
     fleet.wait_ready(*ROLES)
+    fleet.wait_degraded("matcher", "redis", "no answer from")
+    redis_server.start()
     eventually(lambda: written(fleet) > 0, fleet.diagnosis, 60)

@@ -88,6 +88,41 @@ def test_a_change_is_logged_once(health, caplog):
     ]
 
 
+def test_a_part_that_is_degraded_leaves_the_worker_ready(health):
+    health.ready("broker")
+    health.ready("router")
+    health.degraded("redis", "no answer")
+    assert health.reasons == {}
+    assert health.degradations == {"redis": "no answer"}
+    health.ready("redis")
+    assert health.degradations == {}
+
+
+def test_a_degradation_is_logged_once_and_so_is_its_end(health, caplog):
+    caplog.set_level("INFO")
+    for _ in range(3):
+        health.degraded("redis", "no answer")
+    for _ in range(3):
+        health.ready("redis")
+    assert [record.getMessage() for record in caplog.records] == [
+        "redis: no answer",
+        "redis: fine again",
+    ]
+
+
+def test_a_degradation_is_news_for_as_long_as_it_was_said_lately(health, clock):
+    assert health.degraded_within("redis", 10) is None
+    health.degraded("redis", "no answer")
+    clock.now += 10
+    assert health.degraded_within("redis", 10) == "no answer"
+    clock.now += 1
+    assert health.degraded_within("redis", 10) is None
+    health.degraded("redis", "no answer")
+    assert health.degraded_within("redis", 10) == "no answer"
+    health.ready("redis")
+    assert health.degraded_within("redis", 10) is None
+
+
 def test_a_loop_is_stuck_when_it_has_not_come_round_for_long(health, clock):
     assert not health.stuck
     clock.now += STUCK_AFTER_S
@@ -107,11 +142,16 @@ def test_readyz_says_no_with_the_reasons_and_then_yes(health, ask):
     assert json.loads(body) == {
         "ready": False,
         "reasons": {"broker": 'no answer from "kafka:9092"', "router": "starting"},
+        "degraded": {},
     }
     health.ready("broker")
     health.ready("router")
     status, body = ask("/readyz")
-    assert (status, json.loads(body)) == (200, {"ready": True, "reasons": {}})
+    assert (status, json.loads(body)) == (200, {"ready": True, "reasons": {}, "degraded": {}})
+    health.degraded("redis", "no answer")
+    status, body = ask("/readyz")
+    assert status == 200
+    assert json.loads(body) == {"ready": True, "reasons": {}, "degraded": {"redis": "no answer"}}
 
 
 def test_livez_is_about_the_main_loop_only(health, clock, ask):
@@ -182,6 +222,23 @@ def test_a_probe_reports_failure_and_recovery(health):
     assert not probe.is_alive()
 
 
+def test_a_probe_of_what_is_not_needed_leaves_the_worker_ready(health):
+    service = Service()
+    service.fails = True
+    probe = Probe(health, "redis", service, every_s=0.01, needed=False)
+    probe.start()
+    try:
+        service.wait_for(2)
+        assert health.degradations["redis"] == "no answer from kafka:9092; trying again"
+        assert "redis" not in health.reasons
+        service.fails = False
+        service.wait_for(3)
+        assert health.degradations == {}
+    finally:
+        probe.stop()
+    probe.join(10)
+
+
 class NoWait(threading.Event):
     """Notes how long it should have waited; set after some rounds."""
 
@@ -209,3 +266,13 @@ def test_a_probe_asks_less_and_less_often_while_it_fails(health):
     probe._stopping = waiting = NoWait(rounds=10)
     probe.run()
     assert waiting.waits == [4.0, 8.0, 10.0, 10.0, 10.0, 10.0, 2.0, 2.0, 4.0, 8.0]
+
+
+def test_a_probe_backs_off_no_further_than_it_is_told(health):
+    def ask() -> None:
+        raise ConnectionError("no answer")
+
+    probe = Probe(health, "redis", ask, every_s=2.0, longest_s=3.0)
+    probe._stopping = waiting = NoWait(rounds=3)
+    probe.run()
+    assert waiting.waits == [3.0, 3.0, 3.0]

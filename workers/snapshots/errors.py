@@ -26,6 +26,10 @@ class SnapshotFailed(Exception):
         super().__init__(message)
         self.reason = reason
 
+    @property
+    def unanswered(self) -> bool:
+        return self.reason in ("unreachable", "slow")
+
 
 class StaleWriter(SnapshotFailed):
     """The shard has another owner, or a snapshot that is ahead of this one."""

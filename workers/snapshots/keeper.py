@@ -16,6 +16,7 @@ from workers.snapshots.client import open_redis
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
 from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead
 from workers.snapshots.store import SnapshotStore, Written
+from workers.snapshots.watch import RedisWatch
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ class SnapshotKeeper:
         self._context, self._shard = context, shard
         self._settings = context.settings.snapshots
         self._labels = (context.collection.name, str(shard.number))
+        self._watch = RedisWatch(context.health, context.settings.redis)
         self._client: redis.Redis = open_redis(context.settings.redis)
         self._store = SnapshotStore.of(self._client, context.settings, context.collection.name)
         self._epoch: int | None = None
@@ -42,7 +44,10 @@ class SnapshotKeeper:
         if not self._settings.enabled:
             return
         started = time.monotonic()
-        self._try_to_claim()
+        silence = self._watch.silence() or self._try_to_claim()
+        if silence is not None:
+            self._start_empty("unreachable", silence)
+            return
         try:
             expected = Expected.of(self._context.collection, topic_id, offsets.stop, offsets.start)
             snapshot = self._store.read(self._shard.number, expected)
@@ -68,12 +73,20 @@ class SnapshotKeeper:
                 time.monotonic() - started,
             )
 
-    def _try_to_claim(self) -> None:
-        """A Redis that takes nothing, being full or a replica, may still have a snapshot."""
+    def _try_to_claim(self) -> str | None:
+        """What went wrong if Redis does not answer: to ask it for a snapshot would be in vain.
+
+        A Redis that takes nothing, being full or a replica, may still have a snapshot.
+        """
         try:
             self._epoch = self._store.claim(self._shard.number)
         except SnapshotFailed as failed:
+            if failed.unanswered:
+                self._watch.has_not_answered(failed.__cause__)
+                return str(failed)
             log.warning("%s; it is claimed when the next snapshot is written", failed)
+        self._watch.has_answered()
+        return None
 
     def _start_empty(
         self, reason: str, why: str, level: int = logging.WARNING, error: Exception | None = None
@@ -91,8 +104,10 @@ class SnapshotKeeper:
         return waited_s >= (self._settings.every_s if worth_it else self._too_old_s)
 
     def is_behind(self) -> bool:
-        """Whether a successor would have anything to replay."""
-        return self._settings.enabled and self._changed() > 0
+        """Whether a snapshot, which Redis would take, could spare a successor a replay."""
+        if not self._settings.enabled or self._changed() <= 0:
+            return False
+        return self._watch.silence() is None
 
     def _changed(self) -> int:
         return self._shard.next_offset - self._saved_offset
@@ -143,6 +158,17 @@ class SnapshotKeeper:
             seconds,
         )
         return written
+
+    def discard(self) -> None:
+        """Take the shard's snapshot away: it is not to be trusted, and a replay is."""
+        if not self._settings.enabled:
+            return
+        try:
+            self._store.drop(self._shard.number)
+        except SnapshotFailed as failed:
+            log.warning("%s; drop it by hand: podium snapshot drop", failed)
+        else:
+            log.warning("shard %d: its snapshot is dropped", self._shard.number)
 
     def close(self) -> None:
         self._client.close()

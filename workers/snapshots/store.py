@@ -209,7 +209,7 @@ class SnapshotStore:
 
     def _discard(self, failed: SnapshotFailed, keys: list[str]) -> None:
         """Make room at once where Redis answers; elsewhere the chunks expire by themselves."""
-        if failed.reason in ("unreachable", "slow"):
+        if failed.unanswered:
             return
         try:
             self._client.unlink(*keys)
