@@ -5,6 +5,7 @@ Imports nothing heavy: `podium --help` loads this.
 """
 
 import json
+import os
 import sys
 from enum import IntEnum
 from pathlib import Path
@@ -32,6 +33,11 @@ EXIT_CODES = {
 }
 
 
+# Where `podium up` keeps a stack, unless --folder or the variable names another place.
+DEFAULT_FOLDER = Path(".podium")
+FOLDER_VARIABLE = "PODIUM_FOLDER"
+
+
 class Failure(Exception):
     """Ends a command: the message on one line of stderr, what to do on the next."""
 
@@ -50,6 +56,16 @@ ConfigOption = Annotated[
         show_default=False,
     ),
 ]
+StackOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--folder",
+        metavar="DIR",
+        help="Folder of a local stack, whose settings are used unless --config names others. "
+        "[PODIUM_FOLDER]",
+        show_default=False,
+    ),
+]
 CollectionOption = Annotated[
     str, typer.Option("--collection", metavar="NAME|FILE", help="Which collection.")
 ]
@@ -60,6 +76,34 @@ BrokersOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="For programs: JSON on stdout.")]
+
+
+def settings_path(config: Path | None, folder: Path | None) -> Path | None:
+    """The settings file to read, by the flags --config and --folder; None: there is none.
+
+    Without flags it is the usual one, and PODIUM_FOLDER says where the local stack's is.
+    """
+    from configs.settings import USUAL_FILES, settings_file
+    from podium.stack.folder import StackFolder
+
+    if config is not None:
+        return config
+    if folder is not None:
+        file = StackFolder(folder).settings_path
+        if not file.is_file():
+            remedy = f"`podium up --folder {folder}` starts one"
+            raise Failure(f"no stack was started in {folder}: no {file}", remedy, Exit.USAGE)
+        return file
+    usual = settings_file()
+    if FOLDER_VARIABLE in os.environ and usual in (None, USUAL_FILES[-1]):  # the local stack's
+        file = StackFolder(stack_folder(None)).settings_path
+        return file if file.is_file() else usual
+    return usual
+
+
+def stack_folder(folder: Path | None) -> Path:
+    """Where the local stack is, by the flag --folder, the variable, or habit."""
+    return folder or Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
 
 
 def say(text: str = "") -> None:

@@ -4,7 +4,15 @@ from typing import Any
 
 import typer
 
-from podium.terminal import BrokersOption, ConfigOption, JsonOption, say, say_json
+from podium.terminal import (
+    BrokersOption,
+    ConfigOption,
+    JsonOption,
+    StackOption,
+    say,
+    say_json,
+    settings_path,
+)
 
 config = typer.Typer(no_args_is_help=True, help="The settings as a process would see them.")
 
@@ -15,13 +23,16 @@ def register(app: typer.Typer) -> None:
 
 @config.command()
 def show(
-    config: ConfigOption = None, brokers: BrokersOption = None, as_json: JsonOption = False
+    config: ConfigOption = None,
+    folder: StackOption = None,
+    brokers: BrokersOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the effective settings and where each came from; secrets are left out."""
     from configs import load_with_origins
     from configs.sources import DEFAULT, variable_paths
 
-    loaded = load_with_origins(config, {"kafka.brokers": brokers})
+    loaded = load_with_origins(settings_path(config, folder), {"kafka.brokers": brokers})
     rows = {}
     for path in variable_paths(type(loaded.settings)):
         given = loaded.given.get(path)

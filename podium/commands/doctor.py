@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podium.commands.stack import DEFAULT_FOLDER, FolderOption
 from podium.terminal import (
     BrokersOption,
     ConfigOption,
     Exit,
     JsonOption,
+    StackOption,
     counted,
     printable,
     say,
     say_json,
+    settings_path,
+    stack_folder,
 )
 
 if TYPE_CHECKING:
@@ -38,8 +40,8 @@ def doctor(
             show_default=False,
         ),
     ] = None,
-    folder: FolderOption = DEFAULT_FOLDER,
     config: ConfigOption = None,
+    folder: StackOption = None,
     brokers: BrokersOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,8 +52,8 @@ def doctor(
     """
     from configs import load_settings
 
-    settings = load_settings(config, {"kafka.brokers": brokers})
-    checks = all_checks(settings, collection, folder)
+    settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
+    checks = all_checks(settings, collection, stack_folder(folder))
     failed = [check for check in checks if check.state == "failed"]
     if as_json:
         say_json({"ok": not failed, "checks": [check._asdict() for check in checks]})

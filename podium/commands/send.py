@@ -13,6 +13,8 @@ from podium.terminal import (
     ConfigOption,
     Failure,
     JsonOption,
+    StackOption,
+    settings_path,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ def send(
         bool, typer.Option("--keep-going", help="Go on after a line that cannot be sent.")
     ] = False,
     config: ConfigOption = None,
+    folder: StackOption = None,
     brokers: BrokersOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -90,7 +93,7 @@ def send(
     if plan is not None and to == "events":
         raise typer.BadParameter("--plan is for subscriptions, not for --to events")
     headers = _headers(to, k, after)
-    settings = load_settings(config, {"kafka.brokers": brokers})
+    settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
     placing = None if plan is None else _placing(plan, declared)
     with opened(file) as source:

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podium.terminal import CollectionOption, ConfigOption, JsonOption, note, say, say_json
+from podium.terminal import (
+    CollectionOption,
+    ConfigOption,
+    JsonOption,
+    StackOption,
+    note,
+    say,
+    say_json,
+    settings_path,
+)
 
 if TYPE_CHECKING:
     from podium.shards_plan import Sample
@@ -43,6 +52,7 @@ def plan(
         typer.Option(metavar="FILE", help="Write a line `id<TAB>key` for each of the sample."),
     ] = None,
     config: ConfigOption = None,
+    folder: StackOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Propose how to key subscriptions so that shards cover different regions.
@@ -55,7 +65,7 @@ def plan(
     from configs import load_collection, load_settings
     from podium.shards_plan import keys_of, plan_of, read_sample
 
-    settings = load_settings(config)
+    settings = load_settings(settings_path(config, folder))
     declared = load_collection(collection, settings.collections)
     if not declared.attributes:
         raise typer.BadParameter(f"collection {declared.name} names no attributes to plan by")

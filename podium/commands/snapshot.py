@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -14,11 +15,13 @@ from podium.terminal import (
     Exit,
     Failure,
     JsonOption,
+    StackOption,
     counted,
     note,
     printable,
     say,
     say_json,
+    settings_path,
 )
 
 if TYPE_CHECKING:
@@ -46,10 +49,11 @@ def list_snapshots(
     collection: CollectionOption = "ads",
     shard: ShardOption = None,
     config: ConfigOption = None,
+    folder: StackOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List what there is for each shard: subscriptions, offset, size, age, who wrote it."""
-    with _opened(config, collection, shard) as found:
+    with _opened(settings_path(config, folder), collection, shard) as found:
         rows = found.store.ls(found.shards)
     _show(rows, as_json)
 
@@ -59,6 +63,7 @@ def verify(
     collection: CollectionOption = "ads",
     shard: ShardOption = None,
     config: ConfigOption = None,
+    folder: StackOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read snapshots whole and check them as a worker would; exits 1 if one is not usable.
@@ -68,7 +73,7 @@ def verify(
     from workers.snapshots import Expected, NoSnapshot
 
     rows: dict[int, Pointer | NoSnapshot] = {}
-    with _opened(config, collection, shard) as found:
+    with _opened(settings_path(config, folder), collection, shard) as found:
         expected = Expected.of(found.collection, topic_id=None)
         for number in found.shards:
             try:
@@ -88,13 +93,14 @@ def drop(
     shard: ShardOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     config: ConfigOption = None,
+    folder: StackOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove snapshots: the next worker of the shard replays its subscriptions from Kafka.
 
     A worker that holds the shard writes a new one when it is time.
     """
-    with _opened(config, collection, shard) as found:
+    with _opened(settings_path(config, folder), collection, shard) as found:
         if not yes:
             _ask(found)
         dropped = [number for number in found.shards if found.store.drop(number)]
@@ -113,12 +119,12 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def _opened(config: Any, name: str, shard: int | None) -> Iterator[Opened]:
+def _opened(file: Path | None, name: str, shard: int | None) -> Iterator[Opened]:
     """The store; a Redis that does not answer ends the command."""
     from configs import load_collection, load_settings
     from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore, open_redis
 
-    settings = load_settings(config)
+    settings = load_settings(file)
     collection = load_collection(name, settings.collections)
     if shard is not None and shard >= collection.shards:
         raise Failure(

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from podium.terminal import BrokersOption, CollectionOption, ConfigOption, counted, note, say
+from podium.terminal import (
+    BrokersOption,
+    CollectionOption,
+    ConfigOption,
+    StackOption,
+    counted,
+    note,
+    say,
+    settings_path,
+)
 
 spark = typer.Typer(no_args_is_help=True, help="The Spark jobs beside the fleet.")
 
@@ -36,6 +45,7 @@ def sopt_bases(
     ] = False,
     master: MasterOption = None,
     config: ConfigOption = None,
+    folder: StackOption = None,
     brokers: BrokersOption = None,
     http_port: PortOption = None,
 ) -> None:
@@ -49,10 +59,11 @@ def sopt_bases(
     from spark_streaming.running import log_to_stderr
 
     flags = {"kafka.brokers": brokers, "spark.master": master, "http.port": http_port}
-    settings = load_settings(config, flags)
+    file = settings_path(config, folder)
+    settings = load_settings(file, flags)
     log_to_stderr()
     declared = load_collection(collection, settings.collections)
-    with noted(config, settings, declared.name, SOPT_BASES) as serving:
+    with noted(file, settings, declared.name, SOPT_BASES) as serving:
         run_sopt_bases(settings, declared, once, kafka_jars(), serving)
 
 
@@ -75,6 +86,7 @@ def backfill(
     ] = None,
     master: MasterOption = None,
     config: ConfigOption = None,
+    folder: StackOption = None,
     brokers: BrokersOption = None,
 ) -> None:
     """Match old events against the subscriptions as they are now.
@@ -87,7 +99,8 @@ def backfill(
     from spark_streaming.jobs import run_backfill
     from spark_streaming.running import log_to_stderr
 
-    settings = load_settings(config, {"kafka.brokers": brokers, "spark.master": master})
+    flags = {"kafka.brokers": brokers, "spark.master": master}
+    settings = load_settings(settings_path(config, folder), flags)
     log_to_stderr()
     declared = load_collection(collection, settings.collections)
     asked = Asked(since, until, topic, parquet)

@@ -9,20 +9,27 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from podium.terminal import Exit, JsonOption, note, say, say_json
+from podium.terminal import (
+    DEFAULT_FOLDER,
+    FOLDER_VARIABLE,
+    Exit,
+    JsonOption,
+    note,
+    say,
+    say_json,
+)
 
 if TYPE_CHECKING:
     from configs import Collection
     from podium.stack.folder import Record, StackFolder
     from podium.stack.stack import Stack
 
-DEFAULT_FOLDER = Path(".podium")
 FolderOption = Annotated[
     Path,
     typer.Option(
         "--folder",
         metavar="DIR",
-        envvar="PODIUM_FOLDER",
+        envvar=FOLDER_VARIABLE,
         show_envvar=False,
         help="Where the stack keeps its data, logs and addresses. [PODIUM_FOLDER]",
     ),

@@ -14,9 +14,11 @@ from podium.terminal import (
     ConfigOption,
     Exit,
     JsonOption,
+    StackOption,
     counted,
     note,
     say,
+    settings_path,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def tail(
         typer.Option(min=0, metavar="SECONDS", help="End after so long without a record."),
     ] = None,
     config: ConfigOption = None,
+    folder: StackOption = None,
     brokers: BrokersOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -77,7 +80,7 @@ def tail(
     from podium.rendering import as_line
     from topics.catalogue import topic_name
 
-    settings = load_settings(config, {"kafka.brokers": brokers})
+    settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
     name = topic_name(settings.prefix, declared.name, topic)
     clients = KafkaClients(settings.kafka)
@@ -124,9 +127,15 @@ def received(message: "Message") -> "Received":
     from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
     from podium.rendering import Received
+    from topics.bad_record import BadRecord
+    from topics.headers import headers_of
 
     kind, at = message.timestamp()
-    headers: Any = message.headers() or []  # typed as str or bytes, but read as bytes
+    headers: Any  # typed as str or bytes, but read as bytes
+    try:
+        headers = headers_of(message)
+    except BadRecord as bad:
+        headers = [("?", str(bad).encode())]
     return Received(
         topic=str(message.topic()),
         partition=int(message.partition() or 0),

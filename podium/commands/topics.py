@@ -10,10 +10,12 @@ from podium.terminal import (
     ConfigOption,
     Exit,
     JsonOption,
+    StackOption,
     counted,
     note,
     say,
     say_json,
+    settings_path,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def create(
         bool, typer.Option("--dry-run", help="Only say what would be created.")
     ] = False,
     config: ConfigOption = None,
+    folder: StackOption = None,
     brokers: BrokersOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -46,7 +49,7 @@ def create(
     from podium.topics_setup import ensure_topics, plan_topics
     from topics.creation import Plan, TopicsDiffer
 
-    settings = load_settings(config, {"kafka.brokers": brokers})
+    settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
     if dry_run:
         result = plan_topics(settings, declared)
@@ -67,6 +70,7 @@ def create(
 def list_topics(
     collection: CollectionOption = "ads",
     config: ConfigOption = None,
+    folder: StackOption = None,
     brokers: BrokersOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -74,7 +78,7 @@ def list_topics(
     from configs import load_collection, load_settings
     from podium.topics_setup import declared_topics, plan_topics
 
-    settings = load_settings(config, {"kafka.brokers": brokers})
+    settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
     planned = plan_topics(settings, declared)
     states = {spec.name: "missing" for spec in planned.create}

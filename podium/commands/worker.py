@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from podium.terminal import StackOption, settings_path
+
 
 class Role(enum.StrEnum):
     router = "router"
@@ -21,6 +23,7 @@ def worker(
     role: Annotated[Role, typer.Argument(help="what this process does")],
     collection: Annotated[str, typer.Option(help="name or file of a collection")] = "ads",
     config: Annotated[Path | None, typer.Option(help="settings file")] = None,
+    folder: StackOption = None,
     brokers: Annotated[str | None, typer.Option(help="host:port[,host:port…]")] = None,
     http_port: Annotated[
         int | None, typer.Option(help="of /livez, /readyz and /metrics; 0: any free one")
@@ -38,5 +41,5 @@ def worker(
     from workers.main import run_worker
 
     flags = {"kafka.brokers": brokers, "http.port": http_port, "matcher.instance_id": instance_id}
-    settings = load_settings(config, flags)
+    settings = load_settings(settings_path(config, folder), flags)
     raise typer.Exit(run_worker(role, settings, load_collection(collection, settings.collections)))

@@ -4,8 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 import configs
+from podium.cli import app
+from podium.stack.folder import StackFolder
 from podium.terminal import EXIT_CODES
 
 ROOT = Path(__file__).parents[2]
@@ -121,6 +124,68 @@ def test_config_shows_values_and_sources_but_no_secret(podium, monkeypatch, tmp_
     shown = podium("config", "show").out
     assert "redis://:***@r:1/0" in shown
     assert "hunter2" not in shown
+
+
+def commands(group, path=()):
+    """Every command with its options, by the words that call it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), {option for each in command.params for option in each.opts}
+
+
+WITH_SETTINGS = {
+    words: options
+    for words, options in commands(typer.main.get_command(app))
+    if "--config" in options
+}
+
+
+@pytest.mark.parametrize("words", WITH_SETTINGS, ids=" ".join)
+def test_every_command_that_reads_settings_takes_those_of_a_stack_by_its_folder(words):
+    assert "--folder" in WITH_SETTINGS[words]
+
+
+def a_stack_of_settings(folder, brokers):
+    """What a stack that was started in a folder has left there for other commands."""
+    folder.mkdir()
+    StackFolder(folder).write_settings(brokers, "redis://127.0.0.1:1/0")
+    return folder
+
+
+def brokers_in_force(podium, *arguments):
+    ended = podium("config", "show", "--json", *arguments)
+    assert ended.code == 0, ended.err
+    return json.loads(ended.out)["settings"]["kafka.brokers"]["value"]
+
+
+def test_which_settings_file_is_read(podium, tmp_path, monkeypatch):
+    """The flags, then PODIUM_CONFIG, then podium.yaml, then the local stack's."""
+    named = a_stack_of_settings(tmp_path / "named", "by-flag:1")
+    a_stack_of_settings(tmp_path / ".podium", "usual-stack:1")
+    variable = a_stack_of_settings(tmp_path / "variable", "by-variable:1")
+    assert brokers_in_force(podium) == "usual-stack:1"
+    monkeypatch.setenv("PODIUM_FOLDER", str(tmp_path / "nothing-there"))
+    assert brokers_in_force(podium) == "usual-stack:1"
+    monkeypatch.setenv("PODIUM_FOLDER", str(variable))
+    assert brokers_in_force(podium) == "by-variable:1"
+    Path("podium.yaml").write_text("kafka: {brokers: 'in-file:1'}\n")
+    assert brokers_in_force(podium) == "in-file:1"
+    monkeypatch.setenv("PODIUM_CONFIG", str(tmp_path / ".podium" / "podium.yaml"))
+    assert brokers_in_force(podium) == "usual-stack:1"
+    assert brokers_in_force(podium, "--folder", named) == "by-flag:1"
+    assert brokers_in_force(podium, "--folder", named, "--config", "podium.yaml") == "in-file:1"
+
+
+@pytest.mark.parametrize("words", WITH_SETTINGS, ids=" ".join)
+def test_a_folder_without_a_stack_is_refused_with_the_remedy(podium, words):
+    needed = {"send": ["-"], "tail": ["matches"], "worker": ["router"], "shards plan": ["-"]}
+    ended = podium(*words, *needed.get(" ".join(words), []), "--folder", "nowhere")
+    assert ended.code == 2
+    cause, remedy = ended.err.splitlines()
+    assert cause.startswith("podium: no stack was started in nowhere: no ")
+    assert remedy == "podium: `podium up --folder nowhere` starts one"
 
 
 def test_schemas_are_written_and_checked(podium, tmp_path):

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from tests.workers.odd_headers import send_oddly
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -114,3 +116,10 @@ def test_a_closed_pipe_is_no_error_worth_a_traceback(topics, produce):
     )
     assert reading.stdout == b'{"topic":"'
     assert b"Traceback" not in reading.stderr
+
+
+def test_a_header_name_that_is_not_utf_8_is_shown_as_such(podium, topics, produce, broker):
+    send_oddly(broker, topics.topic("events"), 0, "odd", "{}")
+    options = ("--from-beginning", "--limit", 1, "--json", *topics.options)
+    told = json.loads(podium("tail", "events", *options).out)
+    assert told["headers"] == {"?": "headers: got a name that is not UTF-8, expected text"}
