@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import msgspec
@@ -33,12 +33,19 @@ def _shortened(text: str, most: int = 300) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def refuse_oversized(key: bytes | None, value: bytes | None) -> None:
+def refuse_oversized(
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[tuple[str, bytes | None]] = (),
+) -> None:
     size = len(key or b"") + len(value or b"")
     if size > MAX_RECORD_BYTES:
         raise BadRecord(
             "value", f"got {size} bytes, expected at most {MAX_RECORD_BYTES} for key and value"
         )
+    of_headers = sum(len(name) + len(given or b"") for name, given in headers)
+    if of_headers > MAX_RECORD_BYTES:
+        raise BadRecord("headers", f"got {of_headers} bytes, expected at most {MAX_RECORD_BYTES}")
 
 
 def decode(decoder: msgspec.json.Decoder, value: bytes | None, expected: str) -> Any:

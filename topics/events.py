@@ -108,6 +108,9 @@ class EventContract:
         return int(text)
 
     def _parse_after(self, text: str) -> Mapping[int, int]:
+        if text.count(",") >= self.shards:
+            parts = text.count(",") + 1
+            raise BadRecord(AFTER, f"got {parts} parts, expected at most one a shard")
         try:
             after = parse_token(text)
         except ValueError as error:

@@ -28,6 +28,9 @@ class Assembly:
     will not come, or has come and this is a repeat.  Such a frame is given up.  Nothing is lost by
     that: a frame lacks a shard only if its router died while sending it, and then the router's
     successor, whose epoch is greater, has sent the same events again.
+
+    Within one epoch a shard that answers a frame without the one before has never had that one:
+    its log no longer has it, as after an absence longer than frames are kept.  That one is `lost`.
     """
 
     def __init__(self) -> None:
@@ -39,7 +42,7 @@ class Assembly:
         self._answered: dict[Progress, dict[FrameName, Mark]] = defaultdict(dict)
         # Out, although their shards have answered an earlier one that is not; with these shards.
         self._ahead: dict[FrameName, tuple[int, ...]] = {}
-        self.orphaned = 0
+        self.orphaned = self.lost = 0
 
     def add(self, partial: Partial, place: int) -> MergedFrame | None:
         """Take a shard's answer, read at the offset `place`; the frame, if that completes it."""
@@ -126,9 +129,13 @@ class Assembly:
         self._passed[key] = max((name.epoch, name.last), self._passed.get(key, _NOTHING))
         while (first := next(iter(self._waiting[key]), None)) and self._has_passed(shard, first):
             self._drop(first)
-            self.orphaned += 1
+            if first.epoch == self._passed[key][0]:
+                self.lost += 1
+            else:
+                self.orphaned += 1
 
     def _give_up_if_passed(self, name: FrameName) -> None:
+        """One of which a part is read again, most likely."""
         if any(self._has_passed(shard, name) for shard in self._pending[name].awaited):
             self._drop(name)
             self.orphaned += 1

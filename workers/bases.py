@@ -63,6 +63,8 @@ class BaseFollower:
         collection = self._context.collection
         try:
             base = decode_record(value)
+            if base.topic != self._context.names.topic("subscriptions"):
+                raise BadRecord("topic", f"got {base.topic}")
             if (base.topic_id, base.kind, base.shard) != (topic_id, collection.kind, self._shard):
                 raise BadRecord("topic_id", f"got {base.topic_id}, expected {topic_id}")
             if [tree.attribute for tree in base.trees] != list(collection.attributes):
@@ -79,7 +81,9 @@ class BaseFollower:
         uri = settings.spark.bases or settings.redis.url
         try:
             store = BaseStore.open(uri.get_secret_value(), settings.redis.timeout_s, retries=0)
-            trees: list[SOPTRTree] | None = [_loaded(store, base, tree) for tree in base.trees]
+            trees: list[SOPTRTree] | None = [
+                _loaded(store, base, place, tree) for place, tree in enumerate(base.trees)
+            ]
         except StoreFailed as failed:
             self._rest(base, str(failed))
             return None
@@ -124,8 +128,9 @@ class BaseFollower:
             self._consumer.close()
 
 
-def _loaded(store: BaseStore, base: Base, tree: TreeBlob) -> SOPTRTree:
-    data = store.get(tree.name)
-    tree.verify(data)
+def _loaded(store: BaseStore, base: Base, place: int, tree: TreeBlob) -> SOPTRTree:
+    """From where such a tree belongs, whatever name the record gives: that may be any file's."""
     name = BaseName(base.topic, base.topic_id, base.shard, base.next_offset)
+    data = store.get(name.tree(place))
+    tree.verify(data)
     return SOPTRTree.from_arrays(SOPTArrays(**decode_tree(name, tree.attribute, data)))

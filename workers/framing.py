@@ -73,7 +73,7 @@ def read_events(messages: Sequence[Message], contract: EventContract) -> Reading
         value, headers = message.value(), list[Header]()
         try:
             headers = headers_of(message)
-            refuse_oversized(message.key(), value)
+            refuse_oversized(message.key(), value, headers)
             row = contract.row(value)
             options = contract.options(headers)
             size = len(message.key() or b"") + contract.packed_bytes(row)

@@ -133,7 +133,7 @@ class Matcher:
             self._context.health.ready(SHARDS)
         waiting = {s: lane.held_up for s, lane in self._lanes.items() if s not in behind}
         late = [
-            f"shard {s} has waited for subscriptions up to offset {after} for {seconds:.0f} s"
+            f"shard {s} has waited for subscriptions up to offset {after} for a while"
             for s, (seconds, after) in sorted(waiting.items())
             if seconds > _HELD_UP_AFTER_S
         ]

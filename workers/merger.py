@@ -4,6 +4,7 @@ Offsets are committed after the match records are acknowledged, and never beyond
 of a frame that is not complete yet; what is out already travels with them, for a successor.
 """
 
+import logging
 import time
 from collections import defaultdict
 
@@ -22,6 +23,8 @@ from workers.marks import Marks
 from workers.merging import MergedFrame
 from workers.reading import GroupReader
 from workers.records import dead_letter
+
+log = logging.getLogger(__name__)
 
 
 class Merger:
@@ -102,7 +105,14 @@ class Merger:
         metrics.PENDING_BYTES.labels(name).set(sum(a.nbytes for a in assemblies))
         for assembly in assemblies:
             metrics.ORPHANED_FRAMES.labels(name).inc(assembly.orphaned)
-            assembly.orphaned = 0
+            metrics.LOST_FRAMES.labels(name).inc(assembly.lost)
+            if assembly.lost:
+                log.error(
+                    "%d frames that a shard has never had will not be answered: its matcher was"
+                    " away for longer than retention.frames_minutes; backfill their events",
+                    assembly.lost,
+                )
+            assembly.orphaned = assembly.lost = 0
         reached = {
             partition: (
                 self._assemblies[partition].safe_place(following),

@@ -71,6 +71,11 @@ ORPHANED_FRAMES = Counter(
     "Half-answered frames given up because their events were answered in other frames",
     ["collection"],
 )
+LOST_FRAMES = Counter(
+    "podium_merger_lost_frames_total",
+    "Half-answered frames given up because a shard has never had them: their events are lost",
+    ["collection"],
+)
 END_TO_END_SECONDS = Histogram(
     "podium_end_to_end_seconds",
     "From an event's timestamp to its match record",

@@ -221,6 +221,6 @@ class RecordReader:
                 _, end = self._consumer.get_watermark_offsets(place, cached=True)
                 if end > position:
                     said = f"{self._topic}[{partition}]@{position}"
-                    self._is_held_up(partition, f"{said}: {end - position} records do not come")
+                    self._is_held_up(partition, f"{said}: there are records that do not come")
                 else:  # nothing has come yet that could be late
                     self._moved[partition] = (position, self._now())

@@ -294,3 +294,9 @@ def test_whatever_the_bytes_they_are_decoded_or_refused_with_headers_that_can_be
         letter = DeadLetter("events", 0, 7, None, value, [], str(bad), bad.field)
         headers = dict(letter.annotated_headers())
         assert headers["podium-error"].startswith(headers["podium-error-field"])
+
+
+def test_headers_count_too():
+    refuse_oversized(b"k", b"v", [("name", bytes(MAX_RECORD_BYTES - 4)), ("none", None)][:1])
+    with pytest.raises(BadRecord, match=r"headers: got 1048580 bytes, expected at most 1048576"):
+        refuse_oversized(b"k", b"v", [("name", bytes(MAX_RECORD_BYTES)), ("", None)])

@@ -30,6 +30,13 @@ def values(contract, *documents):
     return contract.columns([contract.row(document) for document in documents])
 
 
+def test_a_token_has_at_most_one_part_a_shard(contract):
+    assert contract.options([("podium-after", b"0@1,1@2,2@3")]).after == {0: 1, 1: 2, 2: 3}
+    long = b",".join([b"0@1"] * 1_000_000)
+    bad = refusal(contract.options, [("podium-after", long)])
+    assert str(bad) == "podium-after: got 1000000 parts, expected at most one a shard"
+
+
 def test_attributes_come_in_the_order_of_the_collection(contract):
     event = b'{"visits": 3, "page": "/home", "age": 28, "credit score": 441.5}'
     np.testing.assert_array_equal(values(contract, event), [[28.0, 441.5, 3.0]])

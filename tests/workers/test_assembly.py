@@ -176,3 +176,15 @@ def test_a_successor_knows_what_a_matcher_answers_again():
     successor = desk.succeeded()
     assert [successor.answer(shard, 1, 0, 9) for shard in (0, 1)] == [None, None]
     assert [successor.answer(shard, 2, 0, 9) for shard in (0, 1)] == [None, (2, 0, 9)]
+
+
+def test_a_frame_that_a_shard_has_never_had_is_lost_and_one_of_a_dead_router_is_not():
+    """Shard 1 was away until its log no longer had the first frame."""
+    desk = Desk()
+    assert desk.answer(0, 1, 0, 9) is None
+    assert desk.answer(0, 1, 10, 19) is None
+    assert desk.answer(1, 1, 10, 19) == (1, 10, 19)
+    assert (desk.assembly.lost, desk.assembly.orphaned) == (1, 0)
+    assert desk.answer(0, 1, 20, 29) is None
+    assert [desk.answer(shard, 2, 20, 29) for shard in (0, 1)] == [None, (2, 20, 29)]
+    assert (desk.assembly.lost, desk.assembly.orphaned) == (1, 1)

@@ -199,6 +199,11 @@ class FleetOfLogs(RuleBasedStateMachine):
         for places in zip(self.committed, self.safe_places(), self.following, strict=True):
             assert list(places) == sorted(places)
 
+    @invariant()
+    def no_frame_is_taken_for_lost(self):
+        """Every shard has every frame in its log, here."""
+        assert not any(assembly.lost for assembly in self.assemblies)
+
     @precondition(lambda self: self.is_spared)
     @invariant()
     def without_a_crash_nothing_is_given_up_or_repeated(self):

@@ -146,7 +146,7 @@ def test_a_worker_is_not_ready_while_records_do_not_come(lab: Lab):
         lab.now += 1.0
         lab.reader.read(0.05, 10, lambda: 0.0)
     reason = lab.health.reasons.get("events[0]", "")
-    assert reason == f"{lab.topic}[0]@1: 1 records do not come"
+    assert reason == f"{lab.topic}[0]@1: there are records that do not come"
     lab.consumer.resume([TopicPartition(lab.topic, 0)])
     lab.read(lambda batch: bool(batch.records))
     assert not lab.health.reasons
