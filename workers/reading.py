@@ -15,7 +15,7 @@ from confluent_kafka import (
 
 from workers.context import Context
 from workers.records import NOTHING, Batch, RecordReader
-from workers.topic_watch import TopicReplaced, TopicWatch
+from workers.topic_watch import TopicWatch
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,6 @@ class GroupReader:
         self._watch.start()
         self._topic_id = self._watch.id_of(topic)
         self._starts: dict[int, int] = {}  # of the partitions that are ours, where reading began
-        self._last: dict[int, int] = {}  # offset that was read, by partition
         self._moved = False
         self._consumer: Consumer = context.consumer(context.role, {"enable.partition.eof": True})
         # Questions on the connection of the other would wait behind its fetch of further records.
@@ -75,23 +74,12 @@ class GroupReader:
         )
 
     def read(self, most: int, linger_s: Callable[[], float]) -> Batch:
-        """The first record at once, then what comes within the linger; nothing when idle.
-
-        `TopicReplaced` if the log has gone back: what follows is not what was read before.
-        """
+        """The first record at once, then what comes within the linger; nothing when idle."""
         self._moved = False
         batch = self._records.read(_IDLE_S, most, linger_s)
         if self._moved:
             self._start_anew()
             return NOTHING
-        for message in batch.records:
-            last = self._last.get(message.partition(), -1)
-            if message.offset() <= last:
-                raise TopicReplaced(
-                    f"{self._topic}[{message.partition()}]: got offset {message.offset()}, expected"
-                    f" one above {last}; the topic was made anew, or has lost records"
-                )
-            self._last[message.partition()] = message.offset()
         return batch
 
     def commit(self, offsets: Mapping[int, int], metadata: Mapping[int, str] | None = None) -> bool:
@@ -132,15 +120,11 @@ class GroupReader:
 
     def _start_anew(self) -> None:
         if self._starts:
-            self._forget_positions()
+            self._records.forget()
             self._consumer.assign(self._places())
 
     def _places(self) -> list[TopicPartition]:
         return [TopicPartition(self._topic, p, start) for p, start in self._starts.items()]
-
-    def _forget_positions(self) -> None:
-        self._last.clear()
-        self._records.forget()
 
     def _on_assign(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         self._moved = True
@@ -148,7 +132,7 @@ class GroupReader:
         committed = [self._understood(p) for p in consumer.committed(places)] if places else []
         for place in committed:
             self._starts[place.partition] = OFFSET_STORED if place.offset >= 0 else OFFSET_BEGINNING
-        self._forget_positions()
+        self._records.forget()
         self._owner.on_assigned(committed)
         consumer.assign(self._places())
 
@@ -170,7 +154,7 @@ class GroupReader:
         self._moved = True
         for place in places:
             self._starts.pop(place.partition, None)
-        self._forget_positions()
+        self._records.forget()
         log.info("gave up %s", _listed(places))
         self._owner.on_gone([place.partition for place in places])
 

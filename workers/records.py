@@ -17,6 +17,7 @@ from topics.bad_record import BadRecord
 from topics.dead_letters import DeadLetter, Header
 from topics.headers import headers_of
 from workers.context import Context
+from workers.topic_watch import TopicReplaced
 
 log = logging.getLogger(__name__)
 
@@ -88,13 +89,17 @@ class RecordReader:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context, self._consumer, self._topic, self._now = context, consumer, topic, now
-        self._tries: Counter[TopicPartition] = Counter()
+        self._assignment = 0
+        self._last: dict[int, int] = {}  # offset that was read, by partition
+        self._tries: Counter[tuple[int, int]] = Counter()  # by partition and offset
         self._moved: dict[int, tuple[int, float]] = {}  # position, and since when it is there
         self._looked_at = now()
         self._held_up: set[int] = set()  # the partitions that the worker is not ready for
 
     def forget(self) -> None:
         """What was known of the partitions is about another assignment."""
+        self._assignment += 1
+        self._last.clear()
         self._moved.clear()
         self._tries.clear()
         for partition in list(self._held_up):
@@ -113,24 +118,45 @@ class RecordReader:
         return f"{self._topic.rpartition('.')[2]}[{partition}]"
 
     def read(self, wait_s: float, most: int, linger_s: Callable[[], float]) -> Batch:
-        """The first record as soon as it is there, then what comes within the linger."""
-        first = self._consumer.poll(wait_s)
+        """The first record as soon as it is there, then what comes within the linger.
+
+        Nothing if the assignment has changed meanwhile: its owner has to read again.
+        `TopicReplaced` if the log has gone back: what follows is not what was read before.
+        """
+        assignment, first = self._assignment, self._consumer.poll(wait_s)
         if first is None:
             self._look_for_stalls()
             return NOTHING
+        gathered = [first, *self._consumer.consume(most - 1, linger_s())]
+        if assignment != self._assignment:
+            return NOTHING
         batch = Batch([], [], {}, [])
-        for message in [first, *self._consumer.consume(most - 1, linger_s())]:
-            self._sort(message, batch)
+        # In few steps, as there may be a hundred thousand records a second.
+        for message in gathered:
+            if message.error() is not None:
+                self._sort_out(message, batch)
+                continue
+            partition, offset = message.partition(), message.offset()
+            if offset <= self._last.get(partition, -1):
+                raise self._went_back(partition, offset)
+            self._last[partition] = offset
+            batch.records.append(message)
+            if batch.ends:
+                batch.ends.pop(partition, None)
+        for partition, offset in self._last.items():
+            self._is_at(partition, offset + 1)
         self._look_for_stalls()
         return batch
 
-    def _sort(self, message: Message, batch: Batch) -> None:
+    def _went_back(self, partition: int, offset: int) -> TopicReplaced:
+        return TopicReplaced(
+            f"{self._topic}[{partition}]: got offset {offset}, expected one above"
+            f" {self._last[partition]}; the topic was made anew, or has lost records"
+        )
+
+    def _sort_out(self, message: Message, batch: Batch) -> None:
         error, partition = message.error(), message.partition()
-        if error is None:
-            batch.records.append(message)
-            batch.ends.pop(partition, None)
-            self._is_at(partition, message.offset() + 1)
-        elif error.code() == KafkaError._PARTITION_EOF:
+        if error.code() == KafkaError._PARTITION_EOF:
             batch.ends[partition] = message.offset()
             self._is_at(partition, message.offset())
         elif error.code() in _UNREADABLE:
@@ -147,17 +173,17 @@ class RecordReader:
 
     def _is_at(self, partition: int, position: int) -> None:
         known = self._moved.get(partition)
-        if known is None or known[0] != position:
+        if known is None or known[0] < position:
             self._moved[partition] = (position, self._now())
             self._flows(partition)
 
     def _give_up(self, message: Message) -> Unread | None:
         """Step over a batch that has been reported often enough."""
         place = TopicPartition(self._topic, message.partition(), message.offset())
-        self._tries[place] += 1
+        self._tries[place.partition, place.offset] += 1
         said = f"{self._topic}[{place.partition}]@{place.offset}: {message.error().str()}"
         self._is_held_up(place.partition, said)
-        if self._tries[place] < _TRIES:
+        if self._tries[place.partition, place.offset] < _TRIES:
             return None
         try:
             following = self._behind(place)
@@ -165,7 +191,7 @@ class RecordReader:
         except KafkaException as error:  # the batch is reported again, and so given up later
             log.warning("%s; not stepped over yet: %s", said, error.args[0].str())
             return None
-        del self._tries[place]
+        del self._tries[place.partition, place.offset]
         bad = BadRecord(
             "value",
             f"records {place.offset} to {following - 1} cannot be read ({message.error().str()});"
