@@ -1,5 +1,6 @@
 """`podium config`: the settings as a process would see them."""
 
+import re
 from typing import Any
 
 import typer
@@ -13,6 +14,9 @@ from podium.terminal import (
     say_json,
     settings_path,
 )
+
+# As the Spark jobs redact their own options.
+_SECRET = re.compile("(?i)secret|password|token|jaas|keystore|access[.]?key")
 
 config = typer.Typer(no_args_is_help=True, help="The settings as a process would see them.")
 
@@ -35,8 +39,9 @@ def show(
     loaded = load_with_origins(settings_path(config, folder), {"kafka.brokers": brokers})
     rows = {}
     for path in variable_paths(type(loaded.settings)):
-        given = loaded.given.get(path)
-        rows[path] = (_value(loaded.settings, path), given.source if given else DEFAULT)
+        # Of a setting that is a table, its entries were given.
+        sources = {g.source: None for at, g in loaded.given.items() if at[: len(path)] == path}
+        rows[path] = (_value(loaded.settings, path), ", ".join(sources) or DEFAULT)
     if as_json:
         shown = {".".join(path): {"value": v, "source": s} for path, (v, s) in rows.items()}
         say_json({"file": loaded.file and str(loaded.file), "settings": shown})
@@ -54,6 +59,8 @@ def _value(settings: Any, path: tuple[str, ...]) -> Any:
     dumped = settings.model_dump(mode="json")
     for step in path:
         dumped = dumped[step]
+    if isinstance(dumped, dict):  # options of Spark, among them keys of stores
+        return {name: "**********" if _SECRET.search(name) else v for name, v in dumped.items()}
     return dumped
 
 

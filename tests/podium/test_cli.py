@@ -107,6 +107,17 @@ def test_an_interrupt_is_exit_code_130(podium, monkeypatch):
     assert podium("config", "show").code == 130
 
 
+def test_config_shows_options_of_spark_but_no_secret_among_them(podium, tmp_path):
+    file = tmp_path / "podium.yaml"
+    options = {"spark.executor.memory": "2g", "spark.hadoop.fs.s3a.secret.key": "hush"}
+    file.write_text(json.dumps({"spark": {"options": options}}))
+    ended = podium("config", "show", "--json", "--config", file)
+    shown = json.loads(ended.out)["settings"]["spark.options"]
+    assert shown["value"] == options | {"spark.hadoop.fs.s3a.secret.key": "**********"}
+    assert str(file) in shown["source"]
+    assert "hush" not in podium("config", "show", "--config", file).out
+
+
 def test_config_shows_values_and_sources_but_no_secret(podium, monkeypatch, tmp_path):
     Path(tmp_path, "podium.yaml").write_text("redis: {url: 'redis://:hunter2@r:1/0'}\n")
     monkeypatch.setenv("PODIUM_HTTP__PORT", "81")
