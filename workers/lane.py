@@ -23,12 +23,18 @@ from workers.feed import ShardGone, SubscriptionFeed
 log = logging.getLogger(__name__)
 
 _RETRY_S = (0.2, 0.5, 1, 2, 5, 10)
+# How long answers wait for a partition that is not there: one that was just added is soon known.
+_NO_PARTITION_S = 30.0
 # Frames that wait in a lane; beyond, the lane holds up the others of its worker.
 _MOST_WAITING = 256
 # Answers that go out together, unless one alone is larger: half of what their topic takes.
 _MOST_UNSENT_BYTES = 8 * 1024 * 1024
 
 Send = Callable[[int, bytes], Awaitable[None]]
+
+
+class NoSuchPartition(KafkaError):
+    """The topic of the answers has no such partition, as far as the producer knows."""
 
 
 class _Answered(NamedTuple):
@@ -150,17 +156,27 @@ class Lane:
         for answered in batch:
             for target, part in answered.parts:
                 by_target[target].append(part)
-        await asyncio.gather(*(self._deliver(t, bundle(p)) for t, p in by_target.items()))
+        done = await asyncio.gather(*(self._deliver(t, bundle(p)) for t, p in by_target.items()))
+        missing = {target for target, sent in zip(by_target, done, strict=True) if not sent}
         for answered in batch:
-            if self._is_current(answered.event):
-                answered.event.ack()
+            if not self._is_current(answered.event):
+                continue
+            if nowhere := missing & {target for target, _ in answered.parts}:
+                said = f"got a frame to be answered into partition {min(nowhere)} of partials"
+                await self._give_up(answered.event, CodecError(f"{said}, which does not exist"))
+            answered.event.ack()
 
-    async def _deliver(self, target: int, record: bytes) -> None:
-        attempt = 0
+    async def _deliver(self, target: int, record: bytes) -> bool:
+        """False if the frames name a partition that does not exist."""
+        attempt, began = 0, time.monotonic()
         while True:
             try:
-                return await self._send(target, record)
+                await self._send(target, record)
+                return True
             except KafkaError as error:
+                waited_s = time.monotonic() - began
+                if isinstance(error, NoSuchPartition) and waited_s > _NO_PARTITION_S:
+                    return False
                 wait_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
                 shard = self.feed.shard.number
                 log.warning("shard %d: answers not sent: %r; again in %s s", shard, error, wait_s)

@@ -24,7 +24,7 @@ from workers.context import Context
 from workers.faust_app import UNREADABLE, create_app
 from workers.feed import SubscriptionFeed
 from workers.kinds import contract_of, new_index
-from workers.lane import Lane
+from workers.lane import Lane, NoSuchPartition
 from workers.shard import Shard
 from workers.topic_watch import TopicReplaced, TopicWatch
 
@@ -154,7 +154,12 @@ class Matcher:
                 await lane.put(event)
 
     async def _send(self, partition: int, value: bytes) -> None:
-        await self._app.producer.send_and_wait(self._partials, None, value, partition, None, {})
+        producer: Any = self._app.producer
+        try:
+            await producer.send_and_wait(self._partials, None, value, partition, None, {})
+        except AssertionError as error:  # so aiokafka says that it knows of no such partition
+            await producer._ensure_producer().client.force_metadata_update()
+            raise NoSuchPartition(f"{self._partials}[{partition}]") from error
 
     def _is_current(self, event: EventT) -> bool:
         """Whether the frame's partition has stayed with this worker since it was read."""

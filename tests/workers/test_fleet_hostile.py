@@ -236,6 +236,16 @@ def test_frames_of_other_attributes_are_not_answered(plain: Fleet):
     assert f"events[0]@{frame.name.first} to {frame.name.last}" in error_of(letter)
 
 
+def test_a_frame_that_is_to_be_answered_nowhere_is_a_dead_letter(plain: Fleet):
+    reader = plain._reader("frames", 1)
+    reader.read_to_end()
+    check_that_it_answers(plain)
+    (part,) = unbundle(reader.read_to_end()[-1].value())
+    record = bundle([frames.encode(frames.decode(part)._replace(answers=9999))])
+    letter = new_letter(plain, "events", lambda: produce(plain, "frames", record, partition=0))
+    assert "partition 9999 of partials, which does not exist" in error_of(letter)
+
+
 def test_a_plain_subscription_behind_an_open_transaction_is_waited_for(plain: Fleet):
     producer = Producer(
         {"bootstrap.servers": plain.brokers, "transactional.id": "open", "logger": SILENT}
