@@ -25,7 +25,9 @@ class Throttle(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         foreign = record.name.split(".")[0] in _FOREIGN
-        kind = (record.name, record.levelno, record.lineno, str(record.msg).split(" ")[0][:40])
+        # librdkafka hands its first word over as an argument.
+        line = record.getMessage() if record.name == "kafka" else str(record.msg)
+        kind = (record.name, record.levelno, record.lineno, line.split(" ")[0][:40])
         period = self._kinds.setdefault(kind, [self._now(), 0, 0])
         if self._now() - period[0] > _WITHIN_S:
             if period[2]:
