@@ -55,8 +55,10 @@ class IdMap:
     [1, -1, 0]
     """
 
-    def __init__(self, dtype: type[np.integer] = np.int64) -> None:
+    def __init__(self, dtype: type[np.integer] = np.int64, spare: int = 8) -> None:
+        """A table that grows gets at least so much room to spare."""
         self._table = _allocate(0, np.dtype(dtype))
+        self._spare = spare
 
     def __len__(self) -> int:
         return int(self._table.used[0])
@@ -96,7 +98,7 @@ class IdMap:
         if len(new_values) and new_values.max() > most:
             raise ValueError(f"values: got {new_values.max()} when at most {most} was expected")
         if len(self) + len(keys) > len(self._table.keys):
-            self._table = _resized(self._table, len(self) + len(keys))
+            self._table = _resized(self._table, len(self) + len(keys), self._spare)
         _put_many(self._table, keys, new_values)
 
     def remove(self, id: int) -> None:
@@ -110,7 +112,7 @@ class IdMap:
             raise KeyError(f"id {unknown[0]} is not in the map")
         _remove_many(self._table, keys)
         if 4 * len(self) < len(self._table.keys):
-            self._table = _resized(self._table, len(self))
+            self._table = _resized(self._table, len(self), self._spare)
 
     def check(self) -> None:
         """Raise `AssertionError` unless every structural invariant holds."""
@@ -143,10 +145,10 @@ def _allocate(entries: int, dtype: np.dtype) -> IdTable:
     )
 
 
-def _resized(table: IdTable, entries: int) -> IdTable:
+def _resized(table: IdTable, entries: int, spare: int) -> IdTable:
     """A copy with room for half as many entries again, so that growth stays rare."""
     used = int(table.used[0])
-    copy = _allocate(entries + entries // 2 + 8, table.values.dtype)
+    copy = _allocate(entries + entries // 2 + spare, table.values.dtype)
     copy.keys[:used] = table.keys[:used]
     copy.values[:used] = table.values[:used]
     copy.used[0] = used

@@ -24,7 +24,9 @@ _MOST_CHANGES = 256
 class RoutePublisher:
     """Notes every change of the shard, and now and then publishes what follows for the routes."""
 
-    def __init__(self, context: Context, shard: Shard, outbox: Outbox) -> None:
+    def __init__(
+        self, context: Context, shard: Shard, outbox: Outbox, most_changes: int = _MOST_CHANGES
+    ) -> None:
         collection = context.collection
         self._shard, self._outbox = shard, outbox
         self._topic = context.names.topic("routes")
@@ -34,7 +36,8 @@ class RoutePublisher:
         )
         self._changes: list[IndexChange] = []
         self._restored: tuple[Mapping[str, np.ndarray], np.ndarray] | None = None
-        self._generation, self._sequence = 0, _MOST_CHANGES
+        self._most_changes = most_changes
+        self._generation, self._sequence = 0, most_changes
         self._told = -1  # up to which offset the router knows
         shard.watch(self)
 
@@ -59,7 +62,7 @@ class RoutePublisher:
         if self._restored is not None:
             self._keeper.restore(*self._restored)
             self._restored = None
-        changed = self._keeper.advance(changes, anew=self._sequence == _MOST_CHANGES)
+        changed = self._keeper.advance(changes, anew=self._sequence == self._most_changes)
         if changed.anew:
             self._generation, self._sequence = secrets.randbits(62), 0
         else:

@@ -30,8 +30,10 @@ __all__ = ["Buckets"]
 
 
 class Buckets(BooleanIndex):
-    def __init__(self) -> None:
+    def __init__(self, spare: int = 1024) -> None:
+        """Room for so many buckets that are not there yet is kept."""
         super().__init__()
+        self._spare = spare
         self._clear_structure()
 
     def _clear_structure(self) -> None:
@@ -65,7 +67,8 @@ class Buckets(BooleanIndex):
             if done < len(rows):
                 self._repack(len(rows) - done)
         used = int(self._members.state[USED_BUCKETS])
-        if len(self._keys.columns) > 2 * used + 1024:  # fewer were new than there might have been
+        # Fewer were new than there might have been.
+        if len(self._keys.columns) > 2 * used + self._spare:
             short = {name: getattr(self._keys, name)[:used].copy() for name in Keys._fields[1:]}
             self._keys = Keys(np.full(2 * used, NIL, np.int32), **short)
             link_all(self._keys, used)

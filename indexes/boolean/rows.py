@@ -42,16 +42,17 @@ def _empty() -> Rows:
 
 
 class RowStore:
-    def __init__(self) -> None:
+    def __init__(self, few_dead: int = _FEW_DEAD) -> None:
         self.rows = _empty()
         self._slots = empty_slots(0)
+        self._few_dead = few_dead
 
     def __len__(self) -> int:
         return int(self.rows.state[LIVE])
 
     def __deepcopy__(self, memo: dict[int, object]) -> "RowStore":
         """A copy whose metas and reals are, again, views of the same words."""
-        copy = RowStore()
+        copy = RowStore(self._few_dead)
         copied = Rows(*(array.copy() for array in self.rows))
         copy.rows = copied._replace(meta=copied.reals.view(np.uint32))
         copy._slots = self._slots.copy()
@@ -93,10 +94,10 @@ class RowStore:
         """Forget rows; whoever asks releases all rows of an id."""
         release_rows(self.rows, self._slots, rows)
         state = self.rows.state
-        worn = state[DEAD] > _FEW_DEAD and 2 * state[DEAD] > state[WORDS]
+        worn = state[DEAD] > self._few_dead and 2 * state[DEAD] > state[WORDS]
         # Both are copied then: for the sake of lists alone, only if they are as much as the rest.
         lists = int(state[DEAD_LISTS])
-        if worn or (lists > _FEW_DEAD and 2 * lists > max(state[LISTS], state[WORDS])):
+        if worn or (lists > self._few_dead and 2 * lists > max(state[LISTS], state[WORDS])):
             self.compact()
 
     def compact(self) -> None:

@@ -39,12 +39,14 @@ class Store(NamedTuple):
 class RowTable:
     """Owns the arrays of a `Store` and their growth."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, spare: int = 8) -> None:
+        """A table that grows gets at least so much room to spare."""
         self.store = allocate(0, width)
+        self._spare = spare
 
     def __deepcopy__(self, memo: dict[int, object]) -> "RowTable":
         """A copy whose bits are, again, a view of its points."""
-        twin = RowTable(self.store.points.shape[1])
+        twin = RowTable(self.store.points.shape[1], self._spare)
         copied = Store(*(array.copy() for array in self.store))
         twin.store = copied._replace(bits=copied.points.view(np.int64))
         return twin
@@ -85,7 +87,7 @@ class RowTable:
         """Make room for that many further rows."""
         needed = len(self) + more
         if needed > self.capacity:
-            self._resize(max(needed, self.capacity + self.capacity // 2 + 8))
+            self._resize(max(needed, self.capacity + self.capacity // 2 + self._spare))
 
     def _resize(self, capacity: int) -> None:
         old, used = self.store, int(self.store.state[USED])

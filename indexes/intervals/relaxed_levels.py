@@ -18,7 +18,7 @@ _TOO_MANY = -1
 
 
 class Levels(NamedTuple):
-    weights: np.ndarray  # f8[d, _MOST]  ascending
+    weights: np.ndarray  # f8[d, most]  ascending
     counts: np.ndarray  # i8[d]  valid weights, or _TOO_MANY
 
 
@@ -35,8 +35,8 @@ def lower_weight(weights, count, weight):
 
 
 class WeightLevels:
-    def __init__(self, attributes: int) -> None:
-        self.levels = Levels(np.zeros((attributes, _MOST)), np.zeros(attributes, np.int64))
+    def __init__(self, attributes: int, most: int = _MOST) -> None:
+        self.levels = Levels(np.zeros((attributes, most)), np.zeros(attributes, np.int64))
 
     @property
     def nbytes(self) -> int:
@@ -52,7 +52,7 @@ class WeightLevels:
                 continue
             new = terms[:, j, WEIGHT]
             known = distinct(np.concatenate((weights[j, :count], new[new > 0])))
-            counts[j] = len(known) if len(known) <= _MOST else _TOO_MANY
+            counts[j] = len(known) if len(known) <= weights.shape[1] else _TOO_MANY
             weights[j, : max(counts[j], 0)] = known[: max(counts[j], 0)]
 
     def check(self, terms: np.ndarray) -> None:

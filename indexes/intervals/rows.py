@@ -13,7 +13,9 @@ from indexes.intervals.scored_rows import stable_order
 
 
 class RowTable:
-    def __init__(self) -> None:
+    def __init__(self, spare: int = 8) -> None:
+        """A table that grows gets at least so much room to spare."""
+        self._spare = spare
         self._clear(0)
 
     def _clear(self, capacity: int) -> None:
@@ -57,7 +59,7 @@ class RowTable:
         """Make room for that many further rows."""
         needed = len(self) + more
         if needed > self.capacity:
-            grown = max(needed, self.capacity + self.capacity // 8 + 8)
+            grown = max(needed, self.capacity + self.capacity // 8 + self._spare)
             keys = Rows(np.empty(grown, np.int64), np.empty(grown))
             for old, new in zip(self.keys, keys, strict=True):
                 new[: len(old)] = old

@@ -1,44 +1,140 @@
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from indexes.id_map import IdMap
+from indexes.id_map import (
+    ABSENT,
+    IdMap,
+    check_slots,
+    empty_slots,
+    find,
+    find_many,
+    link,
+    link_many,
+    unlink,
+)
 
 # Few ids, some of them 2**33 apart: collisions and wrap-around at the table's end are common.
-ids = st.tuples(st.integers(0, 12), st.sampled_from([0, 1 << 33])).map(sum)
+# More of them than what a lookup asks for ahead.
+ids = st.tuples(st.integers(0, 24), st.sampled_from([0, 1 << 33])).map(sum)
+EVERY_ID = [id + far for id in range(25) for far in (0, 1 << 33)]
 values = st.integers(0, 1000)
+entry_numbers = st.integers(0, 63)
 
 
 class IdMapAgainstDict(RuleBasedStateMachine):
-    def __init__(self):
-        super().__init__()
-        self.map = IdMap(np.int32)
+    @initialize(spare=st.integers(0, 3))
+    def start(self, spare):
+        self.map = IdMap(np.int32, spare)
         self.dict = {}
+        self.before = self.map.table
 
-    @rule(items=st.dictionaries(ids, values, max_size=8))
+    @rule(items=st.dictionaries(ids, values, max_size=24))
     def put_many(self, items):
+        self.before = self.map.table
         self.map.put_many(list(items), list(items.values()))
         self.dict.update(items)
 
-    @rule(wanted=st.sets(ids, max_size=8))
+    @rule(id=ids, value=values)
+    def put(self, id, value):
+        self.before = self.map.table
+        self.map.put(id, value)
+        self.dict[id] = value
+
+    @rule(wanted=st.sets(ids))
     def remove_many(self, wanted):
         known = sorted(wanted & self.dict.keys())
+        self.before = self.map.table
         self.map.remove_many(known)
         for id in known:
             del self.dict[id]
 
-    @rule(wanted=st.lists(ids, max_size=8))
+    @rule(left=st.integers(0, 3))
+    def remove_all_but_a_few(self, left):
+        self.remove_many(set(sorted(self.dict)[left:]))
+
+    @rule(wanted=st.sets(ids, min_size=1))
+    def remove_with_an_unknown_one(self, wanted):
+        if wanted - self.dict.keys():
+            with pytest.raises(KeyError):
+                self.map.remove_many(sorted(wanted))
+
+    @rule(wanted=st.lists(ids))
     def get_many(self, wanted):
         assert self.map.get_many(wanted).tolist() == [self.dict.get(id, -1) for id in wanted]
 
     @invariant()
-    def structure_holds(self):
+    def contents_are_those_of_the_dict(self):
         self.map.check()
         assert len(self.map) == len(self.dict)
+        assert self.map.get_many(EVERY_ID).tolist() == [self.dict.get(id, -1) for id in EVERY_ID]
+        t = self.map.table
+        stored = zip(t.keys[: len(self.map)].tolist(), t.values.tolist(), strict=False)
+        assert dict(stored) == self.dict
+
+    @invariant()
+    def a_table_that_was_replaced_is_left_as_it_was(self):
+        """So that a kernel of another thread, which has it, reads no half of another."""
+        if self.before is not self.map.table:
+            old = self.before
+            check_slots(old.slots, old.keys, np.arange(int(old.used[0])))
 
 
 TestIdMapAgainstDict = IdMapAgainstDict.TestCase
+
+
+class SlotsAgainstDict(RuleBasedStateMachine):
+    """Slots over a column of ids that somebody else owns: its entries are in any order."""
+
+    @initialize()
+    def start(self):
+        self.slots = empty_slots(0)
+        self.column = np.full(64, 7)  # an id that stands where no entry is says nothing
+        self.entries = {}  # by id
+
+    def make_room(self, more):
+        needed = len(self.entries) + more
+        if 5 * needed > 4 * len(self.slots):
+            self.slots = empty_slots(needed)
+            link_many(self.slots, self.column, np.array(list(self.entries.values()), np.int32))
+
+    def write(self, wanted, at):
+        """Give new ids free entries, from `at` on."""
+        new = sorted(wanted - self.entries.keys())
+        free = sorted(set(range(64)) - set(self.entries.values()), key=lambda i: (i < at, i))
+        chosen = free[: len(new)]
+        self.make_room(len(new))
+        for id, entry in zip(new, chosen, strict=True):
+            self.column[entry] = id
+            self.entries[id] = entry
+        return np.array(chosen, np.int32)
+
+    @rule(wanted=st.sets(ids), at=entry_numbers)
+    def link_many(self, wanted, at):
+        entries = self.write(wanted, at)
+        link_many(self.slots, self.column, entries)
+
+    @rule(id=ids, at=entry_numbers)
+    def link_one(self, id, at):
+        for entry in self.write({id}, at):
+            link(self.slots, self.column, entry)
+
+    @rule(wanted=st.sets(ids))
+    def unlink(self, wanted):
+        for id in sorted(wanted & self.entries.keys()):
+            unlink(self.slots, self.column, id)
+            self.column[self.entries.pop(id)] = 7
+
+    @invariant()
+    def every_id_is_found_where_it_is(self):
+        check_slots(self.slots, self.column, np.array(list(self.entries.values()), np.int32))
+        expected = [self.entries.get(id, ABSENT) for id in EVERY_ID]
+        assert find_many(self.slots, self.column, np.array(EVERY_ID)).tolist() == expected
+        assert [find(self.slots, self.column, id) for id in EVERY_ID] == expected
+
+
+TestSlotsAgainstDict = SlotsAgainstDict.TestCase
 
 
 def test_get_and_contains_tell_known_ids_from_unknown_ones():

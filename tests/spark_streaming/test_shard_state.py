@@ -5,8 +5,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from spark_streaming.shard_state import ShardFold, ShardState
+from topics import array_blob
 from topics.subscriptions import contract_for
 
 KEYS = [b"a", b"bb", b"", "größe".encode(), b"zz", b"\xff"]
@@ -112,3 +114,77 @@ def test_a_key_on_another_shards_partition_is_refused():
     assert 0 < len(refused) < 4
     assert all("when murmur2 gives 0" in str(one.bad) for one in refused)
     assert len(state.ids) == 4 - len(refused)
+
+
+class FoldsAgainstDict(RuleBasedStateMachine):
+    """Batches into folds, folds onto states, states through a blob, in any order and often."""
+
+    # Of varying length, and beginning alike: bytes that are cut in the wrong place show.
+    keys = st.sampled_from([b"a", b"ab", b"abc" * 20, "ö".encode(), b"b", b"ba", b"c" * 256])
+    batches = st.lists(st.tuples(keys, st.none() | st.integers(0, 9)), max_size=8)
+
+    def __init__(self):
+        super().__init__()
+        self.contract = contract_for("ranked", ["age"])
+        self.state = ShardState.empty(self.contract)
+        self.fold = ShardFold(self.contract, 0, 1)
+        self.offset = 0
+        self.live = {}  # key -> offset, score; after what is folded
+        self.coming = {}  # after what is gathered, too
+
+    @rule(batch=batches, before=st.integers(0, 2))
+    def add(self, batch, before):
+        """The arrays are slices: what is before them is not ours."""
+        padding = [(b"not ours", 0)] * before
+        keys = pa.array([key for key, _ in padding + batch], pa.binary())[before:]
+        values = [
+            None if score is None else b'{"where": {"age": [%d, 9]}, "score": %d}' % (score, score)
+            for _, score in padding + batch
+        ]
+        offsets = self.offset + 2 * np.arange(len(batch))
+        records = self.fold.records
+        assert self.fold.add(keys, pa.array(values, pa.binary())[before:], offsets) == []
+        assert self.fold.records == records + len(batch)
+        self.offset += 2 * len(batch)
+        for (key, score), offset in zip(batch, offsets.tolist(), strict=True):
+            self.coming.pop(key, None)
+            if score is not None:
+                self.coming[key] = offset, score
+
+    @rule()
+    def fold_it(self):
+        self.state = self.fold.onto(self.state)
+        self.fold = ShardFold(self.contract, 0, 1)
+        self.live = dict(self.coming)
+
+    @rule()
+    def fold_it_twice(self):
+        """As a batch that is done again: the first time leaves no trace."""
+        before = {name: array.copy() for name, array in self.state.to_arrays(self.contract).items()}
+        again = self.fold.onto(self.state)
+        _require_equal(self.state.to_arrays(self.contract), before)
+        self.fold_it()
+        _require_equal(self.state.to_arrays(self.contract), again.to_arrays(self.contract))
+
+    @rule()
+    def through_a_blob(self):
+        arrays = self.state.to_arrays(self.contract)
+        data = b"".join(array_blob.encode(b"PODX", 1, {}, arrays))
+        _, back = array_blob.decode(b"PODX", 1, data)
+        self.state = ShardState.from_arrays(back, self.contract)
+
+    @invariant()
+    def the_state_is_what_was_folded(self):
+        expected = sorted((offset, key, score) for key, (offset, score) in self.live.items())
+        lows, highs, scores = self.state.columns
+        rows = zip(self.state.ids.tolist(), self.state.keys.to_pylist(), scores, strict=True)
+        assert list(rows) == expected
+        assert lows.tolist() == [[score] for _, _, score in expected]
+        assert highs.tolist() == [[9.0]] * len(expected)
+        arrays = self.state.to_arrays(self.contract)
+        assert arrays["key_lengths"].tolist() == [len(key) for _, key, _ in expected]
+        assert arrays["key_data"].tobytes() == b"".join(key for _, key, _ in expected)
+
+
+TestFoldsAgainstDict = FoldsAgainstDict.TestCase
+TestFoldsAgainstDict.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)

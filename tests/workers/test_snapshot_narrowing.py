@@ -22,6 +22,32 @@ def test_arrays_come_back_as_they_were(arrays):
         assert back[name].tobytes() == array.tobytes()
 
 
+# Where a narrower type holds a number, and where it does so no longer.
+widths = st.sampled_from([0, 1, 2**8 - 1, 2**8, 2**16 - 1, 2**16, 2**31 - 1])
+wider = st.sampled_from([2**31, 2**32 - 1, 2**32, 2**53 + 1])
+
+
+@given(
+    steps=st.lists(widths | wider, min_size=1, max_size=12),
+    ordered=st.booleans(),
+    dtype=st.sampled_from([np.int64, np.uint64, np.int32, np.uint16, np.dtype(">i8")]),
+)
+def test_numbers_at_the_ends_of_the_types_come_back_from_as_few_bytes_as_hold_them(
+    steps, ordered, dtype
+):
+    numbers = np.cumsum(steps, dtype=np.int64) if ordered else np.array(steps, np.int64)
+    numbers = numbers[numbers <= np.iinfo(dtype).max].astype(dtype)
+    ((name, stored),) = narrowed({"ids": numbers}).items()
+    ((_, back),) = widened({name: stored}).items()
+    assert back.tolist() == numbers.tolist()
+    assert back.dtype == np.dtype(dtype).newbyteorder("<") or back is numbers
+    if len(numbers):
+        ascending = (np.diff(numbers.astype(object)) >= 0).all()
+        kept = np.diff(numbers.astype(object), prepend=0) if ascending else numbers.astype(object)
+        fitting = [size for size in (1, 2, 4) if max(kept) < 256**size]
+        assert stored.itemsize == min([*fitting, numbers.itemsize])
+
+
 @pytest.mark.parametrize(
     ("numbers", "form", "bytes_each"),
     [

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from indexes.boolean import BEStarTree, BETree, Buckets, KIndex, Predicate, Scan
+from indexes.boolean.rows import RowStore
 from indexes.hits import Hit
 from tests.boolean_oracle import Expressions
 from tests.indexes.boolean import some
@@ -314,6 +315,19 @@ def test_building_at_once_answers_as_one_by_one(conjunctions, events):
         assert_same_answers(cls.build(ids, conjunctions), expected, events)
 
 
+def test_matches_are_all_listed_where_there_are_more_than_room_was_made_for(index):
+    """Room is made anew several times, in the middle of a batch."""
+    expected = Expressions()
+    conjunctions = [[Predicate("a", "<=", float(i % 40))] for i in range(300)]
+    index.insert_many(np.arange(300), conjunctions)
+    for id, conjunction in enumerate(conjunctions):
+        expected.insert(id, conjunction)
+    events = [{"a": float(i % 45)} for i in range(60)]
+    wanted = [expected.match(event) for event in events]
+    assert sum(map(len, wanted)) > 8 * 1024
+    assert index.match_many(events) == wanted
+
+
 class AgainstEvaluation(RuleBasedStateMachine):
     """All indexes at once, so that one drawn history serves them all."""
 
@@ -321,6 +335,8 @@ class AgainstEvaluation(RuleBasedStateMachine):
         super().__init__()
         self.expected = Expressions()
         self.indexes = [cls() for cls in TINY]
+        for index in self.indexes:
+            index._store = RowStore(few_dead=1)  # gaps are closed all the time
 
     @rule(id=some.ids, conjunction=some.conjunctions)
     def insert(self, id, conjunction):
@@ -334,11 +350,29 @@ class AgainstEvaluation(RuleBasedStateMachine):
             for index in (self.expected, *self.indexes):
                 index.insert_any(id, alternatives)
 
+    @rule(items=st.dictionaries(some.ids, some.conjunctions, max_size=6))
+    def insert_many(self, items):
+        new = {id: one for id, one in items.items() if id not in self.expected.live}
+        for index in self.indexes:
+            index.insert_many(list(new), list(new.values()))
+        for id, conjunction in new.items():
+            self.expected.insert(id, conjunction)
+
     @rule(id=some.ids)
     def delete(self, id):
         if id in self.expected.live:
             for index in (self.expected, *self.indexes):
                 index.delete(id)
+
+    @rule(share=st.sampled_from([2, 3, 5]))
+    def delete_many(self, share):
+        self.delete_all(sorted(self.expected.live)[::share])
+
+    def delete_all(self, ids):
+        for index in self.indexes:
+            index.delete_many(ids)
+        for id in ids:
+            self.expected.delete(id)
 
     @rule(event=some.events, k=st.integers(0, 5))
     def query(self, event, k):
@@ -357,7 +391,25 @@ class AgainstEvaluation(RuleBasedStateMachine):
             index.check()
 
 
+class CrowdsAgainstEvaluation(AgainstEvaluation):
+    """So many come that an index starts anew when most of them leave."""
+
+    @rule(crowd=st.lists(some.conjunctions, min_size=1, max_size=4), count=st.integers(100, 120))
+    def insert_a_crowd(self, crowd, count):
+        if 100 not in self.expected.live:
+            self.insert_many({100 + i: crowd[i % len(crowd)] for i in range(count)})
+            self.insert_any(300, crowd)
+
+    @rule(left=st.integers(0, 5))
+    def nearly_all_leave(self, left):
+        self.delete_all(sorted(self.expected.live)[: -left or None])
+
+
 TestAgainstEvaluation = SHRINKING(AgainstEvaluation.TestCase)
+TestCrowdsAgainstEvaluation = SHRINKING(CrowdsAgainstEvaluation.TestCase)
+TestCrowdsAgainstEvaluation.settings = settings(
+    max_examples=settings().max_examples // 4, stateful_step_count=15
+)
 
 
 def test_everything_is_deleted_and_comes_back(index):

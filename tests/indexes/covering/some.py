@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from indexes.covering import KDCover, NaiveCover, ZOrderCover
+from indexes.covering.store import RowTable
 
 DIMENSIONS = 2
 INF = math.inf
@@ -14,15 +15,17 @@ ENDS = [-INF, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 3.0, INF]
 
 
 class TinyKDCover(KDCover):
-    """Splits from the third box on."""
+    """Splits from the third box on, and its rows grow with most that come."""
 
     def __init__(self, dimensions: int) -> None:
         super().__init__(dimensions, bucket=2)
+        self.rows = RowTable(2 * dimensions, spare=1)
 
 
 class TinyZOrderCover(ZOrderCover):
     def __init__(self, dimensions: int) -> None:
         super().__init__(dimensions, bucket=2)
+        self.rows = RowTable(2 * dimensions, spare=1)
 
 
 COVERS: list[Any] = [NaiveCover, KDCover, TinyKDCover, ZOrderCover, TinyZOrderCover]

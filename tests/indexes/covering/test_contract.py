@@ -189,6 +189,20 @@ def test_the_ends_of_floats(cls):
         assert set(cover.covers([low], [high], k=999)) == expected.covers([low], [high])
 
 
+def test_answers_that_do_not_fit_into_one_table_come_in_several(cover, monkeypatch):
+    monkeypatch.setattr("indexes.covering.cover._TABLE_CELLS", 7)
+    lows, highs = some.random_boxes(20, some.DIMENSIONS)
+    expected = Boxes()
+    cover.insert_many(np.arange(20), lows, highs)
+    for id in range(20):
+        expected.insert(id, lows[id], highs[id])
+    for k in (1, 2, 3, 20):
+        wanted = [expected.covers(*box) for box in zip(lows, highs, strict=True)]
+        answers = cover.covers_many(lows, highs, k)
+        assert [len(answer) for answer in answers] == [min(k, len(all_)) for all_ in wanted]
+        assert all(set(some_) <= all_ for some_, all_ in zip(answers, wanted, strict=True))
+
+
 class AgainstComparison(RuleBasedStateMachine):
     """All covers at once, so that one drawn history serves them all."""
 
@@ -211,6 +225,17 @@ class AgainstComparison(RuleBasedStateMachine):
             cover.insert_many(list(new), lows, highs)
         for id, box in new.items():
             self.expected.insert(id, *box)
+
+    @rule(count=st.integers(60, 70), seed=st.integers(0, 3))
+    def insert_more_than_a_block(self, count, seed):
+        """As many as a first grid is for, too; in other places than what comes one by one."""
+        lows, highs = some.random_boxes(count, some.DIMENSIONS, seed)
+        ids = [100 * (seed + 1) + i for i in range(count)]
+        if not self.expected.live.keys() & set(ids):
+            for cover in self.covers:
+                cover.insert_many(ids, lows, highs)
+            for id, low, high in zip(ids, lows.tolist(), highs.tolist(), strict=True):
+                self.expected.insert(id, low, high)
 
     @rule(id=some.ids)
     def delete(self, id):
