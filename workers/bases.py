@@ -125,6 +125,7 @@ class BaseFollower:
 
     def close(self) -> None:
         if self._consumer is not None:
+            self._records.forget()
             self._consumer.close()
 
 

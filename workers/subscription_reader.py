@@ -160,4 +160,5 @@ class SubscriptionReader:
         if self._is_reading:
             self.commit()
         if self._consumer is not None:
+            self._records.forget()  # what is in the way is its next owner's affair
             self._consumer.close()

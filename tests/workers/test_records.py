@@ -17,6 +17,7 @@ from workers.context import Context
 from workers.health import Health
 from workers.names import Names
 from workers.records import Batch, RecordReader, dead_letter
+from workers.topic_watch import TopicReplaced
 
 MIB = 1024 * 1024
 
@@ -150,6 +151,23 @@ def test_a_worker_is_not_ready_while_records_do_not_come(lab: Lab):
     lab.consumer.resume([TopicPartition(lab.topic, 0)])
     lab.read(lambda batch: bool(batch.records))
     assert not lab.health.reasons
+
+
+def test_what_was_in_the_way_of_an_assignment_is_forgotten_with_it(lab: Lab):
+    lab.send(b"a")
+    lab.read()
+    lab.reader._is_held_up(0, "something")
+    assert lab.health.reasons == {"events[0]": "something"}
+    lab.reader.forget()
+    assert not lab.health.reasons
+
+
+def test_a_log_that_goes_back_is_noticed(lab: Lab):
+    lab.send(b"a", b"b")
+    lab.read()
+    lab.consumer.seek(TopicPartition(lab.topic, 0, 1))
+    with pytest.raises(TopicReplaced, match=r"\[0\]: got offset 1, expected one above 1"):
+        lab.read(lambda batch: bool(batch.records))
 
 
 def test_an_idle_partition_is_no_reason_not_to_be_ready(lab: Lab):
