@@ -54,7 +54,10 @@ class TopicWatch:
 
     def _go_on(self) -> None:
         while self._replaced is None and not self._stopping.wait(EVERY_S):
-            self._look()
+            try:
+                self._look()
+            except Exception:  # whatever it is, the next look may succeed, and must not be missing
+                log.exception("the topics could not be looked at; trying again")
 
     def _look(self) -> bool:
         """Whether every topic is known; one that is being deleted has no id for a moment."""
