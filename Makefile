@@ -18,7 +18,7 @@ demo: setup  ## Bring up a whole fleet, match 50,000 events, check the answers, 
 	@$(BIN)/podium demo
 
 test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests also without the JIT
-	@$(BIN)/python -m podium.stack.provision --for test
+	@$(BIN)/python -m podium.stack.setup.provision --for test
 	@echo "kernels are compiled beside the linters (minutes on a fresh clone, then seconds)"
 	@$(BIN)/python -m workers.warm_up & compiling=$$!; without_jit=; \
 	trap 'kill $$compiling $$without_jit 2>/dev/null' INT TERM; \
@@ -34,7 +34,7 @@ test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests 
 	exit $$((jit > plain ? jit : plain))
 
 setup: venv  ## Set up all that `podium` needs: .venv, Java, Maven, Redis, the jars
-	@$(BIN)/python -m podium.stack.provision --for demo
+	@$(BIN)/python -m podium.stack.setup.provision --for demo
 
 lint: venv  ## Check style and types
 	$(BIN)/ruff check
@@ -50,8 +50,8 @@ lock: venv  ## Pin what pyproject.toml asks for, with hashes, in requirements.lo
 		--no-emit-index-url --no-emit-find-links --extra dev pyproject.toml \
 		-o requirements.lock --custom-compile-command "make lock"
 
-jars-lock: venv  ## Pin the jars that podium/stack/pom.xml resolves to, in jars.sha256
-	@$(BIN)/python -m podium.stack.provision --write-lock
+jars-lock: venv  ## Pin the jars that podium/stack/setup/pom.xml resolves to, in jars.sha256
+	@$(BIN)/python -m podium.stack.setup.provision --write-lock
 
 clean:  ## Remove .venv and everything that can be made again (not the stack's data in .podium)
 	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage *.egg-info
@@ -60,7 +60,7 @@ clean:  ## Remove .venv and everything that can be made again (not the stack's d
 venv:
 	@for python in $(PYTHONS); do \
 		if "$$python" -I -c '$(NEW_ENOUGH)' 2>/dev/null; then \
-			exec "$$python" -I podium/stack/bootstrap.py; \
+			exec "$$python" -I podium/stack/setup/bootstrap.py; \
 		fi; \
 	done; \
 	echo "podium set-up: missing: Python 3.11 or newer (looked for $(PYTHONS))" >&2; \

@@ -134,8 +134,8 @@ def _exit_code(error: Exception) -> int | None:
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__}
     if "configs.errors.ConfigError" in names:
         return Exit.USAGE
-    if names & {"topics.creation.TopicsDiffer", "topics.creation.CreationFailed"}:
+    if names & {"topics.kafka.creation.TopicsDiffer", "topics.kafka.creation.CreationFailed"}:
         return Exit.WRONG
-    if names & {"topics.creation.BrokerUnreachable", "redis.exceptions.ConnectionError"}:
+    if names & {"topics.kafka.creation.BrokerUnreachable", "redis.exceptions.ConnectionError"}:
         return Exit.UNREACHABLE
     return Exit.WRONG if isinstance(error, OSError) else None

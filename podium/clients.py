@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from configs import Kafka, kafka_client_config
 from podium.terminal import Exit, Failure
-from topics.creation import ANSWER_S, NO_ANSWER, BrokerUnreachable
+from topics.kafka.creation import ANSWER_S, NO_ANSWER, BrokerUnreachable
 
 QUIET = logging.getLogger("podium.librdkafka")
 REMEDY = "start a local stack with `podium up`, or name the broker: --brokers HOST:PORT"

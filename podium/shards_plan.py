@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from configs import Collection
-from podium.lines import opened, read_lines, record_of
+from podium.send.json_lines import opened, read_lines, record_of
 from podium.terminal import Exit, Failure
-from topics.bad_record import BadRecord
-from topics.events import EventContract
+from topics.codecs.json_record import BadRecord
+from topics.events.contract import EventContract
 from topics.subscriptions import contract_for
-from workers.hulls import MOST_ATTRIBUTES, OwnedBoxes, hulls_of_columns
-from workers.placement import Expected, Plan, expected_of, keys_on, make_plan, middles_of
+from workers.routing.boxes import MOST_ATTRIBUTES, OwnedBoxes, hulls_of_columns
+from workers.routing.placement import Expected, Plan, expected_of, keys_on, make_plan, middles_of
 
 MOST_SUBSCRIPTIONS, MOST_EVENTS = 50_000, 5_000
 _SEED = 1

@@ -84,7 +84,7 @@ def settings_path(config: Path | None, folder: Path | None) -> Path | None:
     Without flags it is the usual one, and PODIUM_FOLDER says where the local stack's is.
     """
     from configs.settings import USUAL_FILES, settings_file
-    from podium.stack.folder import StackFolder
+    from podium.stack.run.folder import StackFolder
 
     if config is not None:
         return config

@@ -5,7 +5,7 @@ from confluent_kafka.admin import AdminClient
 from configs import Collection, Settings
 from podium.clients import KafkaClients
 from topics.catalogue import DAY_MS, HOUR_MS, MINUTE_MS, Layout, catalogue
-from topics.creation import TIMEOUT_S, Plan, apply, examine, plan
+from topics.kafka.creation import TIMEOUT_S, Plan, apply, examine, plan
 from topics.spec import TopicSpec
 
 

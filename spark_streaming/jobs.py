@@ -30,10 +30,10 @@ from configs import (
     load_settings,
 )
 from spark_streaming import metrics
-from spark_streaming.backfill import Asked, Offsets
-from spark_streaming.backfill_job import BACKFILL, BackfillJob
-from spark_streaming.bases_job import SOPT_BASES, BasesJob
-from spark_streaming.checkpoints import Checkpoint
+from spark_streaming.driver.backfill import BACKFILL, BackfillJob
+from spark_streaming.driver.bases import SOPT_BASES, BasesJob
+from spark_streaming.driver.checkpoints import Checkpoint
+from spark_streaming.driver.pieces import Asked, Offsets
 from spark_streaming.errors import JobError, UsageError
 from spark_streaming.kafka_options import READING, executor_client, spark_kafka_options
 from spark_streaming.running import await_query, log_to_stderr, serve_metrics, stop_on_signals

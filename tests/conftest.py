@@ -36,11 +36,17 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 _COMPILING = ("tests/indexes/", "tests/benchmarks/", "indexes/")
 # Files whose tests share one fleet.
 _SHARING = tuple(
-    f"tests/workers/test_fleet_{name}.py"
-    for name in ("after", "bad_events", "bad_subscriptions", "matching", "property")
+    f"tests/fleet/{name}.py"
+    for name in (
+        "answers/test_after",
+        "answers/test_matching",
+        "answers/test_property",
+        "bad_input/test_bad_events",
+        "bad_input/test_bad_subscriptions",
+    )
 )
 # Where several processes share the tests, what takes long comes first, so that they end together.
-_LONG_FIRST = (*_COMPILING, "tests/spark_streaming/", "tests/workers/test_fleet", "tests/podium/")
+_LONG_FIRST = (*_COMPILING, "tests/spark_streaming/", "tests/fleet/", "tests/podium/")
 
 
 class ByFile(LoadScopeScheduling):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import redis
 
-from podium.stack import ports, tools
-from podium.stack.child import Child, GuardLink
-from podium.stack.redis_server import RedisServer
+from podium.stack.run import ports
+from podium.stack.run.child import Child, GuardLink
+from podium.stack.run.redis_server import RedisServer
+from podium.stack.setup import tools
 
 
 class OwnRedis:

@@ -11,7 +11,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.workers.traffic import eventually
+from tests.fleet.traffic import eventually
 
 PATIENCE_S = 60.0
 

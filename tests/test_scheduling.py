@@ -6,7 +6,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FILES = ("tests/topics/test_frames.py", "tests/topics/test_keys.py", "tests/topics/test_packing.py")
+FILES = (
+    "tests/topics/test_frames.py",
+    "tests/topics/codecs/test_byte_strings.py",
+    "tests/topics/codecs/test_columns.py",
+)
 
 
 def test_a_file_is_not_divided_among_processes():

@@ -2,7 +2,7 @@
 
 Key: the shard's number; partition: the shard's own.  Compacted: the latest record of a shard is the
 base to take.  A base speaks for the records of `subscriptions` below `next_offset` and lies in the
-base store as several blobs (`topics.array_blob`), written before the record is:
+base store as several blobs (`storage.array_blob`), written before the record is:
 
     <topic>/<topic id>/<shard>/<next offset>/tree-<i>   the SOPT-R-tree of attribute i, for matchers
                                             /state     keys and columns, for the job's next base
@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from topics import array_blob
-from topics.bad_record import BadRecord, decode
+from storage import array_blob
+from topics.codecs.json_record import BadRecord, decode
 
 KINDS = ("ranked", "relaxed")  # of the collections that can have bases
 VERSION = 1  # of this record and of the blobs that it names

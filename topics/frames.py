@@ -9,7 +9,7 @@ short while only: a frame can be made again from `events`.
     routed i64[r] | offsets i64[m] | timestamps i64[m] | values f64[m, d]
     ks i32[m] | key lengths i32[m] | taking part u16[s] | keys
 
-Events that are not rows of numbers are `mixed` bytes of `topics.mixed_events` in place of the
+Events that are not rows of numbers are `mixed` bytes of `topics.events.mixed` in place of the
 values, filled up with zeros to a multiple of 8.
 
 `(partition, epoch, first, last)` names the frame in every shard that takes part.  The epoch
@@ -33,10 +33,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topics import mixed_events
-from topics.keys import Keys
-from topics.mixed_events import MixedColumns
-from topics.packing import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
+from topics.codecs.byte_strings import Keys
+from topics.codecs.columns import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
+from topics.events import mixed as mixed_events
+from topics.events.mixed import MixedColumns
 
 MAGIC, VERSION = b"PODF", 3
 _HEADER = struct.Struct("<HHHHIIQqqqqQQQ")

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topics.codecs.byte_strings import Keys
+from topics.codecs.columns import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
 from topics.frames import NOT_ROUTED, FrameName
-from topics.keys import Keys
-from topics.packing import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
 
 MAGIC, VERSION = b"PODP", 2
 _HEADER = struct.Struct("<HHIIIQQqqqqQ")

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from topics import array_blob
-from topics.array_blob import BlobError
+from storage import array_blob
+from storage.array_blob import BlobError
 
 __all__ = ["BlobError", "RouteRecord", "decode", "encode", "key_of"]
 

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from topics.bases import Base
-from topics.events import AttributeValue
+from topics.events.contract import AttributeValue
+from topics.events.mixed import MixedValue
 from topics.matches import MatchRecord
-from topics.mixed_events import MixedValue
 from topics.subscriptions import BooleanSubscription, RankedSubscription, RelaxedSubscription
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

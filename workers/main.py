@@ -9,9 +9,9 @@ from types import FrameType
 
 from configs.collection import Collection
 from configs.settings import Settings
-from workers.calm import keep_calm
-from workers.context import Context, open_context, wait_for_topics
-from workers.logs import log_to_stderr
+from workers.process.context import Context, open_context, wait_for_topics
+from workers.process.latency import keep_calm
+from workers.process.logs import log_to_stderr
 
 log = logging.getLogger(__name__)
 
@@ -51,14 +51,14 @@ def on_signals(handler: Callable[[int, FrameType | None], None]) -> None:
 
 
 def _router(context: Context) -> int:
-    from workers import router
+    from workers.router import router
 
     router.run(context)
     return 0
 
 
 def _merger(context: Context) -> int:
-    from workers import merger
+    from workers.merger import merger
 
     merger.run(context)
     return 0
@@ -67,7 +67,7 @@ def _merger(context: Context) -> int:
 def _matcher(context: Context) -> int:
     import faust
 
-    from workers import matcher
+    from workers.matcher import matcher
     from workers.snapshots.watch import RedisWatch
 
     context.health.not_ready(matcher.SHARDS, "not assigned yet")

@@ -7,7 +7,7 @@ import sys
 from importlib import metadata
 
 from podium.checks import Check, State
-from podium.stack import jars, tools
+from podium.stack.setup import jars, tools
 
 # The versions that were measured and tested together.
 KNOWN_PYTHON = "3.11"
@@ -97,7 +97,7 @@ def check_jars(missing_is: State) -> Check:
     found = jars.problems(folder, pinned)
     if not found:
         return Check("jars", "ok", f"{len(pinned)} of Kafka and Spark in {folder}")
-    remedy = "python -m podium.stack.provision"
+    remedy = "python -m podium.stack.setup.provision"
     if not folder.exists():
         return Check("jars", missing_is, f"not fetched to {folder}", remedy)
     return Check("jars", missing_is, f"{len(found)} damaged or missing in {folder}", remedy)

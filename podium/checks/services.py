@@ -12,9 +12,9 @@ from configs import ConfigError, Settings, load_collection
 from configs.collection import collection_names
 from podium.checks import Check
 from podium.clients import KafkaClients
-from podium.stack import fleet
 from podium.stack.errors import StackError
-from podium.stack.folder import ProcessRecord, StackFolder
+from podium.stack.run import fleet
+from podium.stack.run.folder import ProcessRecord, StackFolder
 from podium.terminal import Failure, counted
 from podium.topics_setup import plan_topics
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from configs import Collection
-    from podium.placing import PlacedSender
-    from podium.sender import Headers
+    from podium.send.placed import PlacedSender
+    from podium.send.sender import Headers
 
 
 class To(enum.StrEnum):
@@ -86,9 +86,9 @@ def send(
     """
     from configs import load_collection, load_settings
     from podium.clients import KafkaClients
-    from podium.lines import opened
-    from podium.sender import PRODUCER
-    from podium.sending import Run
+    from podium.send.json_lines import opened
+    from podium.send.run import Run
+    from podium.send.sender import PRODUCER
 
     if plan is not None and to == "events":
         raise typer.BadParameter("--plan is for subscriptions, not for --to events")
@@ -121,7 +121,7 @@ def _require_shards(topic: str, partitions: "Mapping[str, int]", shards: int) ->
 
 
 def _placing(file: Path, declared: "Collection") -> "Callable[..., PlacedSender]":
-    from podium.placing import PlacedSender, read_plan
+    from podium.send.placed import PlacedSender, read_plan
 
     return partial(PlacedSender, plan=read_plan(file, declared), collection=declared)
 

@@ -18,7 +18,7 @@ from podium.terminal import (
 
 if TYPE_CHECKING:
     from podium.shards_plan import Sample
-    from workers.placement import Cut, Expected, Part, Plan
+    from workers.routing.placement import Cut, Expected, Part, Plan
 
 shards = typer.Typer(no_args_is_help=True, help="Shards: plan which subscriptions they hold.")
 
@@ -111,7 +111,7 @@ def _show(proposed: "Plan", brings: "Expected", known: "Sample") -> None:
 
 def _regions(region: "Cut | Part", count: int) -> list[str]:
     """In words, by shard, what the middles of a shard's intervals are."""
-    from workers.placement import Cut
+    from workers.routing.placement import Cut
 
     words = ["nothing: the sample is too alike"] * count
 

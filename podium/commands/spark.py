@@ -54,7 +54,7 @@ def sopt_bases(
     Goes on where it stopped. Without a checkpoint it starts from the beginning of the topic.
     """
     from configs import load_collection, load_settings
-    from podium.stack.jobs import noted
+    from podium.stack.status.jobs import noted
     from spark_streaming.jobs import SOPT_BASES, run_sopt_bases
     from spark_streaming.running import log_to_stderr
 
@@ -95,7 +95,7 @@ def backfill(
     A run that was stopped goes on when the same is asked again.
     """
     from configs import load_collection, load_settings
-    from spark_streaming.backfill import Asked
+    from spark_streaming.driver.pieces import Asked
     from spark_streaming.jobs import run_backfill
     from spark_streaming.running import log_to_stderr
 
@@ -110,8 +110,8 @@ def backfill(
 
 def kafka_jars() -> list[Path]:
     """The jars by which Spark reads Kafka, fetched if they are absent."""
-    from podium.stack import tools
-    from podium.stack.jars import ensure_jars
+    from podium.stack.setup import tools
+    from podium.stack.setup.jars import ensure_jars
 
     tools.require("java")
     folder = ensure_jars(lambda line: note(f"podium: {line}"))

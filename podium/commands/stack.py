@@ -21,8 +21,8 @@ from podium.terminal import (
 
 if TYPE_CHECKING:
     from configs import Collection
-    from podium.stack.folder import Record, StackFolder
-    from podium.stack.stack import Stack
+    from podium.stack.run.folder import Record, StackFolder
+    from podium.stack.run.stack import Stack
 
 FolderOption = Annotated[
     Path,
@@ -85,7 +85,7 @@ def up(
         _detach(folder, arguments, as_json)
         return
     if not background:
-        from podium.stack.control import stop_when_parent_ends
+        from podium.stack.run.control import stop_when_parent_ends
 
         threading.Thread(target=stop_when_parent_ends, daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -104,8 +104,8 @@ def _run(
     folder: Path, declared: "dict[str, Collection]", matchers: int, as_json: bool | None
 ) -> None:
     """`as_json` is None where nobody looks: the process that detached this one tells the rest."""
-    from podium.stack.display import Progress
-    from podium.stack.stack import Stack
+    from podium.stack.run.stack import Stack
+    from podium.stack.status.display import Progress
 
     step = Progress()
     stack = Stack(folder, say=step)
@@ -139,7 +139,7 @@ def _serve(
     step: Callable[[str], None],
 ) -> None:
     from configs import load_settings
-    from podium.stack import fleet
+    from podium.stack.run import fleet
     from podium.topics_setup import ensure_topics
 
     settings = load_settings(stack.settings_path)
@@ -171,7 +171,7 @@ def _drop_foreign_settings() -> None:
 
 
 def _show_started(folder: "StackFolder", record: "Record | None", as_json: bool) -> None:
-    from podium.stack.display import addresses, show_addresses
+    from podium.stack.status.display import addresses, show_addresses
 
     assert record is not None, "a running stack has a record"
     told = addresses(folder, record)
@@ -182,9 +182,9 @@ def _show_started(folder: "StackFolder", record: "Record | None", as_json: bool)
 
 
 def _detach(folder: Path, arguments: list[str], as_json: bool) -> None:
-    from podium.stack.control import detach
-    from podium.stack.display import Progress
-    from podium.stack.folder import StackFolder
+    from podium.stack.run.control import detach
+    from podium.stack.run.folder import StackFolder
+    from podium.stack.status.display import Progress
 
     step = Progress()
     try:
@@ -196,9 +196,9 @@ def _detach(folder: Path, arguments: list[str], as_json: bool) -> None:
 
 def down(folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:
     """Stop the stack of a folder, from any shell, and see to it that no process is left."""
-    from podium.stack.control import take_down
-    from podium.stack.display import Progress
-    from podium.stack.folder import StackFolder
+    from podium.stack.run.control import take_down
+    from podium.stack.run.folder import StackFolder
+    from podium.stack.status.display import Progress
 
     step = Progress()
     try:
@@ -229,9 +229,9 @@ def status(folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -
 
     Exits 1 if a process is dead, 3 if no stack runs in the folder.
     """
-    from podium.stack.display import show_report
-    from podium.stack.folder import StackFolder
-    from podium.stack.report import examine
+    from podium.stack.run.folder import StackFolder
+    from podium.stack.status.display import show_report
+    from podium.stack.status.report import examine
 
     report = examine(StackFolder(folder))
     if as_json:

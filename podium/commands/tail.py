@@ -127,8 +127,8 @@ def received(message: "Message") -> "Received":
     from confluent_kafka import TIMESTAMP_NOT_AVAILABLE
 
     from podium.rendering import Received
-    from topics.bad_record import BadRecord
-    from topics.headers import headers_of
+    from topics.codecs.json_record import BadRecord
+    from topics.kafka.record_headers import headers_of
 
     kind, at = message.timestamp()
     headers: Any  # typed as str or bytes, but read as bytes
@@ -157,7 +157,7 @@ def _start(
     """
     from confluent_kafka import TopicPartition
 
-    from topics.creation import ANSWER_S
+    from topics.kafka.creation import ANSWER_S
 
     with clients.reaching(consumer):
         partitions = consumer.list_topics(name, timeout=ANSWER_S).topics[name].partitions
@@ -172,7 +172,7 @@ def _bounds(consumer: "Consumer", partition: "TopicPartition", timeout_s: float)
     """The first and the next offset; asks again while a new leader takes over."""
     from confluent_kafka import KafkaException
 
-    from topics.creation import NO_LEADER_YET
+    from topics.kafka.creation import NO_LEADER_YET
 
     deadline = time.monotonic() + timeout_s
     while True:

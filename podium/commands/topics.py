@@ -19,7 +19,7 @@ from podium.terminal import (
 )
 
 if TYPE_CHECKING:
-    from topics.creation import Plan
+    from topics.kafka.creation import Plan
     from topics.spec import TopicSpec
 
 topics = typer.Typer(no_args_is_help=True, help="A collection's topics: list them, create them.")
@@ -47,7 +47,7 @@ def create(
     """
     from configs import load_collection, load_settings
     from podium.topics_setup import ensure_topics, plan_topics
-    from topics.creation import Plan, TopicsDiffer
+    from topics.kafka.creation import Plan, TopicsDiffer
 
     settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from prometheus_client.parser import text_string_to_metric_families
 
 from podium.demo.watch import Percentiles
-from podium.stack import ports
+from podium.stack.run import ports
 from podium.terminal import counted
 
 EVERY_S = 0.25

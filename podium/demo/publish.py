@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from podium.clients import KafkaClients
 from podium.demo.data import Record, visitor_number
-from podium.sender import PRODUCER
+from podium.send.sender import PRODUCER
 from podium.terminal import Failure
 
 TICK_S = 0.004

@@ -11,8 +11,8 @@ from podium.demo.recovery import Wait, metric
 from podium.demo.report import Rebuilt
 from podium.demo.scene import COLLECTION_FILE, Scene
 from podium.demo.topics_read import end_offsets
-from podium.stack.child import Child
-from podium.stack.supervisor import log_tail
+from podium.stack.run.child import Child
+from podium.stack.run.supervisor import log_tail
 from podium.terminal import Failure
 
 BUILDING_S = 60.0  # Spark takes that long where much else runs; visitors come all the time

@@ -11,8 +11,8 @@ from podium.demo.publish import Publisher
 from podium.demo.report import Killed
 from podium.demo.scene import Scene
 from podium.demo.topics_read import end_offsets
-from podium.stack.fleet import is_ready
-from podium.stack.folder import ProcessRecord
+from podium.stack.run.fleet import is_ready
+from podium.stack.run.folder import ProcessRecord
 
 VISITORS_A_LOOK = 25
 

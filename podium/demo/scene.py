@@ -12,8 +12,9 @@ from confluent_kafka.admin import AdminClient
 from configs.collection import PACKAGED, Collection, load_collection
 from configs.settings import load_settings
 from podium.clients import KafkaClients
-from podium.stack import Stack, fleet
-from podium.stack.folder import ProcessRecord
+from podium.stack import Stack
+from podium.stack.run import fleet
+from podium.stack.run.folder import ProcessRecord
 from podium.terminal import Failure
 from podium.topics_setup import ensure_topics
 from topics.catalogue import topic_name

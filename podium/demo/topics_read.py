@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from podium.clients import KafkaClients
 from podium.demo.watch import CONSUMER
-from podium.stack.lag import group_lag
+from podium.stack.status.lag import group_lag
 from podium.terminal import Failure
 
 if TYPE_CHECKING:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks import boolean, boolean_lab
-from benchmarks.boolean_lab import Sizes, head
+from benchmarks.boolean import __main__ as boolean
+from benchmarks.boolean import lab as boolean_lab
+from benchmarks.boolean.lab import Sizes, head
 from benchmarks.workloads.begen import MIXED, BEGen, generate
 from indexes.boolean import BEStarTree, Scan
 from indexes.boolean.predicates import OPERATORS

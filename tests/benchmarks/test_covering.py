@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks import covering, covering_lab
-from benchmarks.covering_lab import Sizes
+from benchmarks.covering import __main__ as covering
+from benchmarks.covering import lab as covering_lab
+from benchmarks.covering.lab import Sizes
 from benchmarks.workloads.random_boxes import GREATEST, RandomBoxes, commands
 
 TINY = Sizes(

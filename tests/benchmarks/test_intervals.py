@@ -2,9 +2,10 @@
 
 import pytest
 
-from benchmarks import interval_lab, intervals
-from benchmarks.interval_lab import Sizes
-from benchmarks.interval_targets import Row
+from benchmarks.intervals import __main__ as intervals
+from benchmarks.intervals import lab as interval_lab
+from benchmarks.intervals.lab import Sizes
+from benchmarks.intervals.targets import Row
 from benchmarks.measure import REPETITIONS, micro, repeat
 
 TINY = Sizes(

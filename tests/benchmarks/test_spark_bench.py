@@ -5,11 +5,13 @@ from dataclasses import asdict
 
 import pytest
 
-from benchmarks import spark, spark_batches, spark_rebuild
 from benchmarks.report import write
-from benchmarks.spark_baselines import Baseline
-from benchmarks.spark_lab import Case, Sizes
-from benchmarks.spark_run import Batch, Run, subscription_id
+from benchmarks.spark import __main__ as spark
+from benchmarks.spark import batches as spark_batches
+from benchmarks.spark import rebuild as spark_rebuild
+from benchmarks.spark.baselines import Baseline
+from benchmarks.spark.lab import Case, Sizes
+from benchmarks.spark.run import Batch, Run, subscription_id
 
 PARTS = {"addBatch": 1.5, "latestOffset": 0.1, "walCommit": 0.05}
 RUN = Run(

@@ -6,15 +6,16 @@ import threading
 import numpy as np
 import pytest
 
-from benchmarks import state, state_lab
 from benchmarks.script import EXTRA
-from benchmarks.state_disturbances import Updates, received
-from benchmarks.state_lab import Sizes, Subscriptions, collection_of, encoded_frames, shard_of
-from benchmarks.state_loop import Disturbance, Latencies, Loop, measure_latencies
+from benchmarks.state import __main__ as state
+from benchmarks.state import lab as state_lab
+from benchmarks.state.disturbances import Updates, received
+from benchmarks.state.lab import Sizes, Subscriptions, collection_of, encoded_frames, shard_of
+from benchmarks.state.loop import Disturbance, Latencies, Loop, measure_latencies
 from topics import frames, partials
 from topics.subscriptions.ranked import RankedColumns
-from workers.changes import read_changes
-from workers.shard import Shard
+from workers.shard.changes import read_changes
+from workers.shard.shard import Shard
 
 TINY = Sizes(
     snapshots=(500, 2_000),

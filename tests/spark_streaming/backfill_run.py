@@ -3,9 +3,9 @@
 import sys
 
 from configs import load_collection, load_settings
-from podium.stack.jars import location
-from spark_streaming.backfill import Asked
-from spark_streaming.backfill_job import BackfillJob
+from podium.stack.setup.jars import location
+from spark_streaming.driver.backfill import BackfillJob
+from spark_streaming.driver.pieces import Asked
 from spark_streaming.jobs import CollectionIO
 from spark_streaming.running import log_to_stderr
 from spark_streaming.session import open_session

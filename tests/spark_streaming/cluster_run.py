@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyspark
 
 from configs import load_collection, load_settings
-from podium.stack.jars import location
-from spark_streaming.backfill import Asked
-from spark_streaming.backfill_job import BackfillJob
-from spark_streaming.bases_job import BasesJob
+from podium.stack.setup.jars import location
+from spark_streaming.driver.backfill import BackfillJob
+from spark_streaming.driver.bases import BasesJob
+from spark_streaming.driver.pieces import Asked
 from spark_streaming.jobs import CollectionIO
 from spark_streaming.running import await_query, log_to_stderr, stop_never
 from spark_streaming.session import open_session
@@ -26,10 +26,10 @@ from spark_streaming.session import open_session
 
 def whereabouts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import indexes.intervals
-    import spark_streaming.sopt_bases
+    import spark_streaming.tasks.build_bases
 
     for _ in batches:
-        files = [indexes.intervals.__file__, spark_streaming.sopt_bases.__file__]
+        files = [indexes.intervals.__file__, spark_streaming.tasks.build_bases.__file__]
         yield pa.RecordBatch.from_pydict({"files": [files], "parent": [os.getppid()]})
 
 

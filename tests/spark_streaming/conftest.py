@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from configs import Spark
-from podium.stack.jars import location
+from podium.stack.setup.jars import location
 from spark_streaming.session import open_session
-from tests.spark_streaming.stage import Stage
-from tests.workers.conftest import make_fleet, supervisor  # noqa: F401 (fixtures: live fleets)
+from tests.fleet.conftest import make_fleet, supervisor  # noqa: F401 (fixtures: live fleets)
+from tests.spark_streaming.spark_collection import Stage
 
 MakeStage = Callable[..., Stage]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pyspark.sql import Row
 
 from configs import load_collection, load_settings
-from podium.stack.jars import location
-from spark_streaming.announcements import Announcements
+from podium.stack.setup.jars import location
+from spark_streaming.driver.announcements import Announcements
 from spark_streaming.jobs import run_sopt_bases
 
 

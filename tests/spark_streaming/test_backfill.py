@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from spark_streaming.backfill import Asked
-from spark_streaming.backfill_job import BackfillJob
+from spark_streaming.driver.backfill import BackfillJob
+from spark_streaming.driver.pieces import Asked
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost, UsageError
 from spark_streaming.jobs import CollectionIO
-from tests import oracle
+from tests.oracles import collection as oracle
 from tests.retention import delete_records
-from tests.spark_streaming.stage import random_event
+from tests.spark_streaming.spark_collection import random_event
 
 KINDS = [
     pytest.param({"kind": "ranked"}, id="ranked"),

@@ -7,13 +7,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from configs import load_collection, load_settings
-from spark_streaming.backfill import Asked
-from spark_streaming.backfill_job import BackfillJob
+from spark_streaming.driver.backfill import BackfillJob
+from spark_streaming.driver.pieces import Asked
 from spark_streaming.jobs import CollectionIO
-from tests.spark_streaming.stage import random_event, random_subscription
-from tests.workers.conftest import fleets_of
-from tests.workers.traffic import ANSWER_S, TopicReader, eventually
-from topics.creation import apply, plan
+from tests.fleet.conftest import fleets_of
+from tests.fleet.traffic import ANSWER_S, TopicReader, eventually
+from tests.spark_streaming.spark_collection import random_event, random_subscription
+from topics.kafka.creation import apply, plan
 from topics.spec import TopicSpec
 
 COLLECTIONS = {

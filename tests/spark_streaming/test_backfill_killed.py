@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from spark_streaming.backfill import Asked
+from spark_streaming.driver.pieces import Asked
 from tests.retention import delete_records
 from tests.spark_streaming.test_backfill import (
     expected_records,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_streaming.matching import MATCHES, for_parquet, for_topic
+from spark_streaming.tasks.match_events import MATCHES, for_parquet, for_topic
 
 VALUE = b'{"event":"e[1]@5","matches":[{"id":"a","score":2.5},{"id":"b","score":1}]}'
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.stack import ports
+from podium.stack.run import ports
 from tests.spark_streaming.test_backfill import (
     expected_records,
     last_offsets,

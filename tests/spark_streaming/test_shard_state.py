@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from spark_streaming.shard_state import ShardFold, ShardState
-from topics import array_blob
+from spark_streaming.tasks.shard_state import ShardFold, ShardState
+from storage import array_blob
 from topics.subscriptions import contract_for
 
 KEYS = [b"a", b"bb", b"", "größe".encode(), b"zz", b"\xff"]

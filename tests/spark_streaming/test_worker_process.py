@@ -8,7 +8,7 @@ from spark_streaming.package import ROOT
 TASKS = """
 import gc, importlib, sys
 from zipimport import zipimporter
-from spark_streaming.worker_process import keep_quick
+from spark_streaming.tasks.worker_process import keep_quick
 
 sys.path.insert(0, sys.argv[1])
 import packed.one

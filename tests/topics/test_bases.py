@@ -2,8 +2,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from topics.array_blob import BlobError
-from topics.bad_record import BadRecord
+from storage.array_blob import BlobError
 from topics.bases import (
     VERSION,
     Base,
@@ -17,6 +16,7 @@ from topics.bases import (
     encode_state,
     encode_tree,
 )
+from topics.codecs.json_record import BadRecord
 
 NAME = BaseName("podium.ads.subscriptions", "a/b+c", 3, 42)
 BASE = Base(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import oracle
-from topics.bad_record import BadRecord
-from topics.events import EventContract, Options, Weighted
+from tests.oracles import collection as oracle
+from topics.codecs.json_record import BadRecord
+from topics.events.contract import EventContract, Options, Weighted
 
 ATTRIBUTES = ("age", "credit score", "visits")
 DEEP = 100_000

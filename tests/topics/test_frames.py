@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics import frames, partials
+from topics.codecs.byte_strings import Keys
+from topics.codecs.columns import CodecError
+from topics.events.mixed import MixedColumns
 from topics.frames import Frame, FrameName
-from topics.keys import Keys
-from topics.mixed_events import MixedColumns
-from topics.packing import CodecError
 
 longs = st.integers(-(2**63), 2**63 - 1)
 attribute_values = st.one_of(st.floats(), st.just(math.nan))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from topics.keys import Keys
+from topics.codecs.byte_strings import Keys
 from topics.matches import EventPlace, Hits, Match, MatchRecord, decode, encode_many, event_place
 
 TOPIC = "podium.ads.events"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import oracle
-from topics.bad_record import BadRecord
-from topics.mixed_events import MixedColumns, MixedRows, decode_columns, encode
-from topics.packing import CodecError
+from tests.oracles import collection as oracle
+from topics.codecs.columns import CodecError
+from topics.codecs.json_record import BadRecord
+from topics.events.mixed import MixedColumns, MixedRows, decode_columns, encode
 
 NAMED, OPEN = MixedRows(["age", "colour"]), MixedRows([])
 

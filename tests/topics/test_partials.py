@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics import frames, partials
+from topics.codecs.byte_strings import Keys
+from topics.codecs.columns import CodecError
 from topics.frames import FrameName
-from topics.keys import Keys
-from topics.packing import CodecError
 from topics.partials import Partial
 
 longs = st.integers(-(2**63), 2**63 - 1)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import topics
-from topics.bad_record import BadRecord
+from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
-from topics.events import EventContract
+from topics.events.contract import EventContract
 from topics.matches import decode as decode_match
 from topics.schemas import all_schemas
 from topics.subscriptions import RankedContract, RelaxedContract

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topics.bad_record import MAX_RECORD_BYTES, BadRecord
-from topics.partitioning import partitions_of
-from topics.subscriptions.at_once import columns_at_once
+from topics.codecs.json_record import MAX_RECORD_BYTES, BadRecord
+from topics.kafka.partitioner import partitions_of
 from topics.subscriptions.contract import SubscriptionContract
+from topics.subscriptions.fast_path import columns_at_once
 from topics.subscriptions.ids import MAX_ID_BYTES, check_ids
 
 __all__ = ["ParsedBatch", "Verdicts", "parse_batch"]

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from topics.bad_record import BadRecord, decode
+from topics.codecs.json_record import BadRecord, decode
 
 EXPECTED = 'an object such as {"all": [{"attr": "pay", "op": ">=", "value": 28}]}'
 # Weights of subscription and event are multiplied and added up: below this no score is infinite.

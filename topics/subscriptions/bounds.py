@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from topics.attribute_struct import struct_of
-from topics.bad_record import BadRecord
+from topics.codecs.attribute_struct import struct_of
+from topics.codecs.json_record import BadRecord
 
 
 class Bounds(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from topics.bad_record import BadRecord, refuse_oversized
-from topics.partitioning import partitions_of
+from topics.codecs.json_record import BadRecord, refuse_oversized
+from topics.kafka.partitioner import partitions_of
 
 # Ids travel with every hit through the fleet, as JSON text, so they are kept short.  JSON spells
 # a quote or a backslash with two bytes and a control character with six.

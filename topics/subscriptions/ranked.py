@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from topics.bad_record import decode
+from topics.codecs.json_record import decode
 from topics.subscriptions.bounds import Interval, by_attribute, ends_of
 
 EXPECTED = 'an object such as {"where": {"age": [20, 35]}, "score": 7.5}'

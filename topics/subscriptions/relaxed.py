@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from topics.bad_record import BadRecord, decode
+from topics.codecs.json_record import BadRecord, decode
 from topics.subscriptions.bounds import Interval, by_attribute, ends_of
 
 EXPECTED = 'an object such as {"where": {"age": [20, 35]}, "weights": {"age": 2.0}}'

@@ -9,9 +9,9 @@ from importlib.metadata import version
 
 import redis
 
-from workers import metrics
-from workers.context import Context
-from workers.shard import Shard
+from workers.process import metrics
+from workers.process.context import Context
+from workers.shard.shard import Shard
 from workers.snapshots.client import open_redis
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
 from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 
 from configs.collection import Collection
-from topics import array_blob
-from topics.array_blob import BlobError
+from storage import array_blob
+from storage.array_blob import BlobError
 from workers.snapshots.errors import NoSnapshot
 from workers.snapshots.narrowing import narrowed, widened
 

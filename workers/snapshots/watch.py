@@ -8,7 +8,7 @@ probe every few seconds, or by a shard where no probe has spoken lately.
 import redis
 
 from configs.settings import Redis
-from workers.health import Health, Probe
+from workers.process.health import Health, Probe
 from workers.snapshots.client import open_redis
 
 REDIS = "redis"

@@ -4,10 +4,10 @@ from configs.collection import Collection
 from indexes import boolean, intervals
 from indexes.boolean import BooleanMatcher
 from topics import partials
-from workers import key_table
-from workers.changes import read_changes
 from workers.kinds import contract_of, new_index
-from workers.shard import Shard
+from workers.shard import key_table
+from workers.shard.changes import read_changes
+from workers.shard.shard import Shard
 from workers.warm_up.records import received_frames, record, subscription
 
 

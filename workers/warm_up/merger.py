@@ -4,11 +4,11 @@ import numpy as np
 
 from configs.collection import Collection
 from topics import matches, partials
+from topics.codecs.byte_strings import Keys
+from topics.codecs.columns import bundle, unbundle
 from topics.frames import Frame
-from topics.keys import Keys
-from topics.packing import bundle, unbundle
 from topics.partials import Partial
-from workers.merging import merge
+from workers.merger.merging import merge
 from workers.warm_up.records import received_frames
 
 

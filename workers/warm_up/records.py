@@ -7,10 +7,10 @@ from confluent_kafka import Message
 
 from configs.collection import Collection
 from topics import frames as frame_codec
-from topics.events import EventContract
+from topics.codecs.columns import bundle, unbundle
+from topics.events.contract import EventContract
 from topics.frames import Frame
-from topics.packing import bundle, unbundle
-from workers.framing import frames, read_events
+from workers.router.framing import frames, read_events
 
 _SHARDS = 2
 

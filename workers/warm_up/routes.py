@@ -6,9 +6,9 @@ import numpy as np
 
 from configs.collection import Collection
 from topics import routes
-from workers.renewal import IndexChange
-from workers.route_keeper import RouteKeeper
-from workers.route_table import RouteTable
+from workers.router.route_table import RouteTable
+from workers.routing.route_set import RouteKeeper
+from workers.shard.renewal import IndexChange
 
 
 class SomeRoutes:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from indexes.boolean import BEStarTree, Predicate, Scan, be_star_tree, tree_feedback
 from indexes.boolean.tree_runs import class_of, room_of
-from tests.boolean_oracle import Expressions
-from tests.indexes.boolean import some
+from tests.indexes.boolean import strategies as some
+from tests.oracles.boolean import Expressions
 
 PROBES = [{"a": a, "b": b, "c": 1} for a, b in ((3, 4), (1003, 4), (1050.5, 0))]
 

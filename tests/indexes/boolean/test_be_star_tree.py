@@ -11,8 +11,8 @@ from indexes.boolean import BEStarTree, BETree, Predicate, Scan
 from indexes.boolean.tree_cut import APPROXIMATE, EXHAUSTIVE, NO_CUT, RIGID, cut_once
 from indexes.boolean.tree_layout import COUNT, LEFT, OVER, RIGHT, USED_C
 from indexes.boolean.tree_local import Options
-from tests.boolean_oracle import Expressions
-from tests.indexes.boolean import some
+from tests.indexes.boolean import strategies as some
+from tests.oracles.boolean import Expressions
 
 
 def equalities(count, values=20, names="abcdefgh", size=3, seed=0):

@@ -8,8 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from indexes.boolean import Buckets, Predicate
 from indexes.boolean.bucket_members import USED_BUCKETS
-from tests.boolean_oracle import Expressions
-from tests.indexes.boolean import some
+from tests.indexes.boolean import strategies as some
+from tests.oracles.boolean import Expressions
 
 # Equalities above all: few and many of the same, so that buckets outgrow their runs.
 equalities = st.builds(Predicate, st.sampled_from("ab"), st.just("="), some.numbers, some.weights)

@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from indexes.boolean import BEStarTree, BETree, Buckets, KIndex, Predicate, Scan
 from indexes.boolean.rows import RowStore
 from indexes.hits import Hit
-from tests.boolean_oracle import Expressions
-from tests.indexes.boolean import some
-from tests.indexes.contract import SHRINKING, array_bytes, assert_table
+from tests.indexes.boolean import strategies as some
+from tests.indexes.intervals.columns import SHRINKING, array_bytes, assert_table
+from tests.oracles.boolean import Expressions
 
 
 class TinyTree(BEStarTree):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexes.boolean import BooleanArrays, BooleanMatcher, Predicate
-from tests.boolean_oracle import Expressions
+from tests.oracles.boolean import Expressions
 
 NAMES = ["age", "colour"]
 numbers, texts = st.integers(0, 4).map(float), st.sampled_from(["red", "blue", "grün", ""])

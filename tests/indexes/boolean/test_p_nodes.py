@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from indexes.boolean import BEStarTree, Predicate
-from tests.boolean_oracle import Expressions
+from tests.oracles.boolean import Expressions
 
 GROUPS, NAMES = 10, 6  # of attributes; a group's weights are a tenth of those of the one before
 WEIGHTS = {

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexes.boolean import BEStarTree, Predicate
-from tests.boolean_oracle import Expressions
+from tests.oracles.boolean import Expressions
 
 
 def both(conjunctions, **options):

@@ -7,7 +7,7 @@ from indexes.boolean import BEStarTree, Predicate
 from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_layout import COUNT
 from indexes.boolean.tree_stab import SIFTED
-from tests.boolean_oracle import Expressions
+from tests.oracles.boolean import Expressions
 
 ATTRIBUTES = [f"n{i}" for i in range(30)]
 

@@ -7,7 +7,7 @@ import pytest
 
 from indexes.covering.signatures import signature, thresholds_of
 from indexes.covering.unowned import Handle
-from tests.indexes.covering import some
+from tests.indexes.covering import strategies as some
 
 
 def box(ends, row):

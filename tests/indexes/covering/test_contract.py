@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from indexes.covering import KDCover, NaiveCover, ZOrderCover
-from tests.covering_oracle import Boxes
-from tests.indexes.contract import SHRINKING, refused
-from tests.indexes.covering import some
-from tests.indexes.covering.some import INF
+from tests.indexes.covering import strategies as some
+from tests.indexes.covering.strategies import INF
+from tests.indexes.intervals.columns import SHRINKING, refused
+from tests.oracles.covering import Boxes
 
 PROBES = [
     ([-1.0, -1.0], [2.0, 3.0]), ([0.0, 0.0], [0.0, 0.0]), ([0.5, 0.0], [1.0, 2.0]),

@@ -5,9 +5,9 @@ import pytest
 
 from indexes.covering import KDCover, NaiveCover, ZOrderCover
 from indexes.covering.kd_layout import DEPTH, LIVE_NODES
-from tests.covering_oracle import Boxes
-from tests.indexes.covering import some
-from tests.indexes.covering.some import INF
+from tests.indexes.covering import strategies as some
+from tests.indexes.covering.strategies import INF
+from tests.oracles.covering import Boxes
 
 
 def work(cover, lows, highs):

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from indexes.covering import Change, Commands, KDCover, NaiveCover, RelationGraph, ZOrderCover
-from tests.covering_oracle import Router, contains
-from tests.indexes.contract import SHRINKING, refused
-from tests.indexes.covering import some
-from tests.indexes.covering.some import INF, TinyKDCover
+from tests.indexes.covering import strategies as some
+from tests.indexes.covering.strategies import INF, TinyKDCover
+from tests.indexes.intervals.columns import SHRINKING, refused
+from tests.oracles.covering import Router, contains
 
 KINDS = [
     pytest.param(cls, k, prune, id=f"{cls.__name__}-{k}{'-prune' * prune}")

@@ -1,0 +1,148 @@
+"""What the experiments with a shard's state share: sizes, subscriptions, shards, a stack."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import NamedTuple
+
+import numpy as np
+import redis
+
+from benchmarks.script import Step
+from benchmarks.workloads.zipf_intervals import Zipf, generate
+from configs.collection import Collection
+from configs.section import Section
+from configs.settings import Settings, load_settings
+from podium.stack import Stack
+from topics import frames
+from topics.codecs.byte_strings import Keys
+from topics.frames import Frame, FrameName
+from topics.subscriptions import contract_for
+from topics.subscriptions.ranked import RankedColumns
+from workers.kinds import new_index
+from workers.process.context import Context
+from workers.process.health import Health
+from workers.process.names import Names
+from workers.shard.changes import Changes
+from workers.shard.shard import Shard
+from workers.snapshots import open_redis
+
+EVENTS_A_FRAME = 100
+_ID = b"ad-%07d"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    snapshots: tuple[int, ...] = (100_000, 300_000, 1_000_000, 3_000_000, 5_000_000)
+    attributes: tuple[int, ...] = (1, 3)
+    target: int = 1_000_000  # what targets are for
+    all_starts: bool = True  # False: only those that the others cannot stand for
+    turns: int = 5
+    seconds_a_turn: float = 4.0
+    patience_s: float = 10.0  # to wait for a quiet machine before a turn
+    queries: int = 5_000
+    merged_shards: tuple[int, ...] = (1, 2, 8, 32, 128)
+
+
+QUICK = Sizes(
+    snapshots=(10_000, 30_000),
+    target=30_000,
+    turns=2,
+    seconds_a_turn=0.5,
+    patience_s=0.0,
+    queries=1_000,
+    merged_shards=(1, 4),
+)
+
+
+class Subscriptions(NamedTuple):
+    """Of one shard; an id is the offset of its record, counted from 0."""
+
+    keys: list[bytes]
+    columns: RankedColumns
+    queries: np.ndarray  # f8[m, d]
+
+    def as_changes(self) -> Changes:
+        count = len(self.keys)
+        return Changes(self.keys, np.arange(count), self.columns, [], [], count)
+
+
+class Lab:
+    def __init__(self, sizes: Sizes, step: Step, stack: Stack) -> None:
+        self.sizes, self.step, self.stack = sizes, step, stack
+        with redis.Redis.from_url(stack.redis_url) as client:
+            # It would write all of it to disk every minute, while something is being measured.
+            client.config_set("save", "")
+
+    def settings(self, **changes: Section) -> Settings:
+        """The stack's own, but for some groups."""
+        return load_settings(self.stack.settings_path).model_copy(update=changes)
+
+    def subscriptions(self, count: int, attributes: int) -> Subscriptions:
+        """Those of Machanavajjhala et al., §4; ids in no order."""
+        zipf = Zipf(subscriptions=count, dimensions=attributes, queries=self.sizes.queries)
+        data = generate(zipf)
+        numbers = np.random.default_rng(5).permutation(count).tolist()
+        scores = np.add.accumulate(data.scores, axis=1)[:, -1].copy()
+        columns = RankedColumns(data.lows, data.highs, scores)
+        return Subscriptions([_ID % number for number in numbers], columns, data.queries)
+
+    def flush_redis(self) -> None:
+        with redis.Redis.from_url(self.stack.redis_url) as client:
+            client.flushall()
+
+    def context(self, collection: Collection, **settings: Section) -> Context:
+        """What a matcher's parts ask for; nothing is connected by it."""
+        ours = self.settings(**settings)
+        names = Names.of(ours, collection)
+        return Context("matcher", ours, collection, names, Health([]), Event(), deque(maxlen=1))
+
+    def redis(self) -> redis.Redis:
+        return open_redis(self.settings().redis)
+
+
+def collection_of(attributes: int, name: str = "state") -> Collection:
+    return Collection(
+        name=f"{name}-{attributes}",
+        kind="ranked",
+        attributes=tuple(f"a{i}" for i in range(attributes)),
+        k=Zipf.k,
+        shards=1,
+    )
+
+
+def empty_shard(collection: Collection) -> Shard:
+    contract = contract_for(collection.kind, collection.attributes)
+    return Shard(0, contract, new_index(collection.kind, collection.attributes))
+
+
+def shard_of(collection: Collection, changes: Sequence[Changes]) -> Shard:
+    """Restored from these, and open."""
+    shard = empty_shard(collection)
+    for some in changes:
+        shard.apply(some)
+    shard.open()
+    return shard
+
+
+def encoded_frames(queries: np.ndarray, events: int = EVENTS_A_FRAME) -> list[bytes]:
+    """As a router would send them, so many events each."""
+    count = len(queries) // events
+    return [frames.encode(_frame(part, i)) for i, part in enumerate(np.split(queries, count))]
+
+
+def _frame(values: np.ndarray, number: int) -> Frame:
+    events = len(values)
+    offsets = number * events + np.arange(events)
+    return Frame(
+        FrameName(0, 0, int(offsets[0]), int(offsets[-1])),
+        0,
+        np.zeros(1, np.uint16),
+        -1,
+        offsets,
+        np.zeros(events, np.int64),
+        values,
+        np.full(events, Zipf.k, np.int32),
+        Keys.pack([None] * events),
+    )

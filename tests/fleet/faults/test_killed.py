@@ -1,0 +1,100 @@
+"""Workers that are killed with SIGKILL at work: nothing is lost, and every answer is right.
+
+Records may be repeated then; each repeat has to agree with the subscriptions that it names.
+"""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fleet.conftest import MakeFleet
+from tests.fleet.fleet import ROLES, SOON_MISSED, Fleet
+from tests.fleet.stream import streaming
+from tests.fleet.traffic import eventually
+
+# A group waits for a killed member until its session times out.
+PATIENCE_S = 150.0
+# Events under way when a worker is killed.
+BURST = 1500
+# Subscriptions that take a matcher a moment to restore.
+BULK = 30_000
+
+
+@pytest.fixture(scope="module")
+def mortal_fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]:
+    fleet = make_fleet("mortal", broker, redis_url, settings=SOON_MISSED)
+    fleet.patience_s = PATIENCE_S
+    fleet.start_all()
+    yield fleet
+    fleet.stop()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_killed_worker_is_restarted_and_nothing_is_lost(mortal_fleet: Fleet, role: str):
+    with streaming(mortal_fleet, seed=ROLES.index(role)) as stream:
+        stream.wait_answers(100)
+        stream.burst(BURST)
+        mortal_fleet.kill(role)
+        stream.wait_events(200)
+    mortal_fleet.check_all(repeats=True)
+    mortal_fleet.wait_ready(role)
+    assert "Traceback" not in mortal_fleet.log(role)
+
+
+def test_another_matcher_takes_over_the_shards_of_a_killed_one(mortal_fleet: Fleet):
+    mortal_fleet.start("matcher-2")
+    wait_for_shards(mortal_fleet, "matcher-2", 1)
+    with streaming(mortal_fleet, seed=10) as stream:
+        stream.wait_answers(100)
+        stream.burst(BURST)
+        mortal_fleet.kill("matcher", restart=False)
+        stream.wait_events(200)
+    mortal_fleet.check_all(repeats=True)
+    wait_for_shards(mortal_fleet, "matcher-2", 2)
+    assert mortal_fleet.terminate("matcher-2")[0] == 0
+    mortal_fleet.revive("matcher")
+
+
+def wait_for_shards(fleet: Fleet, matcher: str, count: int) -> None:
+    """Wait until the matcher has been given so many shards since its log began."""
+    eventually(
+        lambda: fleet.log(matcher).count(": ours") >= count,
+        lambda: f"{count} shards for {matcher}\n{fleet.state(matcher)}",
+        PATIENCE_S,
+    )
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_kills_of_any_worker_at_any_time_lose_nothing(mortal_fleet: Fleet, seed: int):
+    random_ = random.Random(seed)
+    with streaming(mortal_fleet, seed=20 + seed) as stream:
+        for victim in random_.choices(ROLES, k=3):
+            stream.wait_events(random_.randint(50, 250))
+            stream.burst(random_.randint(0, BURST))
+            mortal_fleet.kill(victim)
+        stream.wait_events(100)
+    mortal_fleet.check_all(repeats=True)
+
+
+@pytest.fixture(scope="module")
+def full_fleet(mortal_fleet: Fleet) -> Fleet:
+    for number in range(BULK):
+        mortal_fleet.subscribe(f"bulk-{number}", {"age": [100, 100 + number % 50]}, number % 7)
+    mortal_fleet.deliver()
+    return mortal_fleet
+
+
+def test_a_matcher_stopped_while_it_restores_loses_nothing(full_fleet: Fleet):
+    """The frames that wait for it must neither count as answered nor be answered too early."""
+    full_fleet.terminate("matcher")
+    asked = [full_fleet.publish({"age": 100 + number}, k=5) for number in range(12)]
+    full_fleet.deliver(*asked)
+    owned = full_fleet.log("matcher").count(": ours")
+    full_fleet.start("matcher")
+    wait_for_shards(full_fleet, "matcher", owned + 1)
+    assert full_fleet.terminate("matcher")[0] == 0
+    full_fleet.start("matcher")
+    for answer in full_fleet.answers_to(asked):
+        assert answer.as_of == [full_fleet.ends[shard] for shard in full_fleet.shards]
+    full_fleet.check_all(repeats=True)

@@ -1,0 +1,66 @@
+"""`podium shards plan`, as typed."""
+
+import json
+
+import pytest
+
+from tests.oracles.collection import murmur2
+
+
+@pytest.fixture
+def sample(tmp_path):
+    file = tmp_path / "ads.jsonl"
+    ads = [{"id": f"ad-{age}", "where": {"age": [age, age + 1]}, "score": 1} for age in range(200)]
+    file.write_text("".join(json.dumps(ad) + "\n" for ad in ads) + '{"id": "bad"}\n')
+    return file
+
+
+def test_a_plan_says_what_each_shard_holds_and_sees(podium, sample):
+    ended = podium("shards", "plan", sample, "--shards", "4")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0].split()[:2] == ["shard", "subscriptions"]
+    assert [line.split()[0] for line in lines[1:5]] == ["0", "1", "2", "3"]
+    assert "an event goes to 1." in lines[5]
+    assert "1 lines left out" in ended.err
+
+
+def test_a_plan_as_json_and_its_keys_agree(podium, sample, tmp_path):
+    out, keys = tmp_path / "plan.json", tmp_path / "keys.tsv"
+    ended = podium(
+        "shards", "plan", sample, "--shards", "4", "--out", out, "--keys", keys, "--json"
+    )
+    told = json.loads(ended.out)
+    assert told["plan"] == json.loads(out.read_text())
+    assert sum(told["expected"]["subscriptions"]) == 200
+    assert told["expected"]["shards_an_event"] == sum(told["expected"]["event_shares"])
+    placed = [line.split("\t") for line in keys.read_text().splitlines()]
+    homes = [(murmur2(key.encode()) & 0x7FFFFFFF) % 4 for _, key in placed]
+    assert [homes.count(shard) for shard in range(4)] == told["expected"]["subscriptions"]
+
+
+def test_events_of_a_file_are_what_the_shares_are_of(podium, sample, tmp_path):
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"age": 3}\n{"age": 4}\nnot json\n')
+    ended = podium("shards", "plan", sample, "--shards", "2", "--events", events, "--json")
+    assert sorted(json.loads(ended.out)["expected"]["event_shares"]) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [('{"age": 3}\n', "got no subscription of ads"), ("", "got no subscription of ads")],
+    ids=["events", "empty"],
+)
+def test_a_sample_without_subscriptions_is_refused(podium, tmp_path, content, complaint):
+    file = tmp_path / "none.jsonl"
+    file.write_text(content)
+    ended = podium("shards", "plan", file)
+    assert ended.code == 2
+    assert complaint in ended.err
+
+
+def test_a_collection_without_attributes_has_nothing_to_plan_by(podium, sample, tmp_path):
+    (tmp_path / "open.yaml").write_text("name: open\nkind: boolean\n")
+    ended = podium("shards", "plan", sample, "--collection", "./open.yaml")
+    assert ended.code == 2
+    assert "names no attributes" in ended.err

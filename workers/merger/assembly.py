@@ -1,0 +1,151 @@
+"""Which frames wait for which shards, and which are out: the merger's memory, without Kafka."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from topics.frames import FrameName
+from topics.partials import Partial
+from workers.merger.merging import MergedFrame, merge
+from workers.merger.progress import Mark, Marks, Progress
+
+_NOTHING: Mark = (-1, -1)
+
+
+class _Pending(NamedTuple):
+    awaited: set[int]
+    partials: dict[int, Partial]  # by shard
+    places: list[int]  # offsets in the partials topic
+
+
+class Assembly:
+    """Frames that some of their shards have answered, into one partition of the partials topic.
+
+    A shard answers frames in the order of its log.  When it has answered a later frame of the
+    same events partition, it has passed the earlier ones: the answer that a frame still waits for
+    will not come, or has come and this is a repeat.  Such a frame is given up.  Nothing is lost by
+    that: a frame lacks a shard only if its router died while sending it, and then the router's
+    successor, whose epoch is greater, has sent the same events again.
+
+    Within one epoch a shard that answers a frame without the one before has never had that one:
+    its log no longer has it, as after an absence longer than frames are kept.  That one is `lost`.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[FrameName, _Pending] = {}
+        self._passed: dict[Progress, Mark] = {}
+        # The frames that wait for a shard, in the order they came; a dict as an ordered set.
+        self._waiting: dict[Progress, dict[FrameName, None]] = defaultdict(dict)
+        # Those that a shard has answered and others have not, with what it had passed before.
+        self._answered: dict[Progress, dict[FrameName, Mark]] = defaultdict(dict)
+        # Out, although their shards have answered an earlier one that is not; with these shards.
+        self._ahead: dict[FrameName, tuple[int, ...]] = {}
+        self.orphaned = self.lost = 0
+
+    def add(self, partial: Partial, place: int) -> MergedFrame | None:
+        """Take a shard's answer, read at the offset `place`; the frame, if that completes it."""
+        name, shard = partial.frame, partial.shard
+        frame = self._pending.get(name)
+        if frame is None:
+            if self._has_passed(shard, name):
+                return None
+            if name in self._ahead:
+                self._advance(shard, name)
+                return None
+            frame = self._expect(partial)
+        frame.partials.setdefault(shard, partial)
+        frame.places.append(place)
+        self._stop_waiting(name, frame, {shard})
+        key = (name.partition, shard)
+        self._answered[key].setdefault(name, self._passed.get(key, _NOTHING))
+        self._advance(shard, name)
+        if frame.awaited:
+            self._give_up_if_passed(name)
+            return None
+        self._drop(name)
+        shards = tuple(frame.partials)
+        if not self._is_marked(name, shards):
+            self._ahead[name] = shards
+        return merge(frame.partials.values())
+
+    def safe_place(self, following: int) -> int:
+        """What may be committed for the partition when it was read up to `following`."""
+        return min((frame.places[0] for frame in self._pending.values()), default=following)
+
+    def marks(self) -> Marks:
+        """What is out of the partition, whose safe place is committed."""
+        ahead = self._ahead.items()
+        self._ahead = {name: shards for name, shards in ahead if not self._is_marked(name, shards)}
+        return Marks({key: self._mark(key) for key in self._passed}, dict(self._ahead))
+
+    def resume(self, marks: Marks) -> None:
+        """Go on where these were committed."""
+        self._passed.update(marks.passed)
+        self._ahead.update(marks.ahead)
+
+    @property
+    def frames(self) -> int:
+        return len(self._pending)
+
+    @property
+    def nbytes(self) -> int:
+        partials = (p for frame in self._pending.values() for p in frame.partials.values())
+        return sum(_nbytes(partial) for partial in partials)
+
+    def _expect(self, partial: Partial) -> _Pending:
+        frame = _Pending(set(partial.taking_part.tolist()), {}, [])
+        self._pending[partial.frame] = frame
+        for shard in frame.awaited:
+            self._waiting[partial.frame.partition, shard][partial.frame] = None
+        return frame
+
+    def _stop_waiting(self, name: FrameName, frame: _Pending, shards: set[int]) -> None:
+        for shard in shards & frame.awaited:
+            del self._waiting[name.partition, shard][name]
+        frame.awaited.difference_update(shards)
+
+    def _drop(self, name: FrameName) -> None:
+        """It is out, or given up."""
+        frame = self._pending.pop(name)
+        self._stop_waiting(name, frame, set(frame.awaited))
+        for shard in frame.partials:
+            del self._answered[name.partition, shard][name]
+
+    def _has_passed(self, shard: int, name: FrameName) -> bool:
+        return _covers(self._passed.get((name.partition, shard), _NOTHING), name)
+
+    def _mark(self, key: Progress) -> Mark:
+        """What the shard had passed before the first that it has answered and others have not."""
+        return next(iter(self._answered[key].values()), self._passed.get(key, _NOTHING))
+
+    def _is_marked(self, name: FrameName, shards: Iterable[int]) -> bool:
+        return all(_covers(self._mark((name.partition, shard)), name) for shard in shards)
+
+    def _advance(self, shard: int, name: FrameName) -> None:
+        """The shard has answered this frame; give up those that it has passed."""
+        key = (name.partition, shard)
+        self._passed[key] = max((name.epoch, name.last), self._passed.get(key, _NOTHING))
+        while (first := next(iter(self._waiting[key]), None)) and self._has_passed(shard, first):
+            self._drop(first)
+            if first.epoch == self._passed[key][0]:
+                self.lost += 1
+            else:
+                self.orphaned += 1
+
+    def _give_up_if_passed(self, name: FrameName) -> None:
+        """One of which a part is read again, most likely."""
+        if any(self._has_passed(shard, name) for shard in self._pending[name].awaited):
+            self._drop(name)
+            self.orphaned += 1
+
+
+def _covers(mark: Mark, name: FrameName) -> bool:
+    epoch, last = mark
+    return epoch >= name.epoch and last >= name.last
+
+
+def _nbytes(partial: Partial) -> int:
+    columns = [c for c in partial if isinstance(c, np.ndarray)]
+    return sum(c.nbytes for c in [*columns, *partial.keys, *partial.id_texts])

@@ -1,0 +1,213 @@
+"""The router: `events` in, one frame a shard out.
+
+Offsets are committed after every frame made of them is acknowledged, and always at the end of
+a frame, so that a successor makes new frames of exactly the events that may be missing.
+"""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+from confluent_kafka import KafkaException, Message, TopicPartition
+
+from topics import frames as frame_codec
+from topics.codecs.columns import bundle
+from topics.codecs.json_record import BadRecord
+from topics.dead_letters import DeadLetter
+from topics.events.contract import EventContract
+from topics.kafka.producer import Outbox
+from topics.tokens import AFTER
+from workers.process import metrics
+from workers.process.context import Context, wait_for_topics
+from workers.process.group_reader import GroupReader
+from workers.process.records import dead_letter
+from workers.router.framing import Accepted, bundles, cut, frames, linger_s, read_events
+
+log = logging.getLogger(__name__)
+
+
+class Router:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        collection = context.collection
+        self._contract = EventContract(
+            collection.kind,
+            collection.attributes,
+            collection.k,
+            collection.max_k,
+            collection.shards,
+        )
+        self._outbox = Outbox(context.client)
+        self._epochs: dict[int, int] = {}  # by partition
+        self._next: dict[int, int] = {}  # offset to commit, by partition
+        self._subscription_ends: dict[int, int] = {}  # by shard, as last seen
+        self._asked_for_ends: set[int] = set()  # in this batch
+        self._rate = _Rate()
+        self._routes = None
+        if collection.routing.enabled:
+            from workers.router.route_reader import (
+                RouteReader,  # with the index that it keeps them in
+            )
+
+            self._routes = RouteReader(context)
+        # Routes and tokens are about the topic of subscriptions that was there at first.
+        self._reader = GroupReader(context, "events", self, besides=["subscriptions", "frames"])
+
+    def run(self) -> None:
+        try:
+            self._reader.work(self._step, self._commit)
+        finally:
+            if self._routes is not None:
+                self._routes.close()
+
+    def _step(self) -> None:
+        batch = self._reader.read(self._context.settings.router.poll_events, self._linger)
+        self._rate.saw(len(batch.records))
+        if self._routes is not None:
+            self._routes.poll()
+        if batch.records:
+            self._forward(batch.records)
+        for unread in batch.unread:
+            self._dead_letter(unread.letter)
+            self._next[unread.partition] = unread.next_offset
+        self._outbox.poll()
+
+    def on_assigned(self, places: list[TopicPartition]) -> None:
+        """A partition gets a new epoch, later than its predecessor's.
+
+        It is committed at once, where reading starts, so that a successor knows it even if this
+        router dies with frames on their way; the clock is for the case that this commit fails.
+        """
+        now_ms = time.time_ns() // 1_000_000
+        for place in places:
+            told = place.metadata or ""  # other tools may have committed something else there
+            before = int(told) if told.isdecimal() else 0
+            self._epochs[place.partition] = max(now_ms, before + 1)
+            start = place.offset if place.offset >= 0 else self._start_of_events(place.partition)
+            self._next[place.partition] = start
+        self._commit()
+
+    def on_revoked(self, partitions: list[int]) -> None:
+        self._commit()
+
+    def on_gone(self, partitions: list[int]) -> None:
+        for partition in partitions:
+            self._epochs.pop(partition, None)
+            self._next.pop(partition, None)
+
+    def _linger(self) -> float:
+        router = self._context.settings.router
+        wait_s = linger_s(self._rate.per_s, router.linger_min_ms, router.linger_max_ms)
+        metrics.LINGER.labels(self._context.collection.name).set(wait_s)
+        return wait_s
+
+    def _forward(self, messages: Sequence[Message]) -> None:
+        self._asked_for_ends.clear()
+        reading = read_events(messages, self._contract)
+        for letter in reading.letters:
+            self._dead_letter(letter)
+        most = self._context.settings.router.frame_events
+        answerable = filter(None, map(self._answerable, reading.accepted.values()))
+        runs = [run for events in answerable for run in cut(events, most)]
+        for together in bundles(runs, most):
+            self._send(together)
+        for message in messages:
+            self._next[message.partition()] = message.offset() + 1
+
+    def _send(self, runs: list[Accepted]) -> None:
+        """One record a shard, with a frame for each run that has something for it."""
+        topic, name = self._context.names.topic("frames"), self._context.collection.name
+        by_shard: dict[int, list[bytes]] = defaultdict(list)
+        for run in runs:
+            partition = run.messages[0].partition()
+            epoch = self._epochs[partition]
+            answers = partition % self._context.collection.partitions.partials
+            for frame in frames(run, self._contract, epoch, self._routes, answers):
+                by_shard[frame.shard].append(frame_codec.encode(frame))
+        for shard, same_shard in by_shard.items():
+            self._outbox.send(topic, bundle(same_shard), partition=shard)
+            metrics.FRAMES.labels(name).inc(len(same_shard))
+        metrics.EVENTS.labels(name).inc(sum(len(run.messages) for run in runs))
+
+    def _answerable(self, events: Accepted) -> Accepted | None:
+        """Without the events that wait for subscriptions which nobody has written.
+
+        A matcher would wait for those for ever, and every event behind them too.
+        """
+        if not any(options.after for options in events.options):
+            return events
+        kept = []
+        for i, (message, options) in enumerate(zip(events.messages, events.options, strict=True)):
+            beyond = [s for s, offset in options.after.items() if not self._exists(s, offset)]
+            if beyond:
+                self._refuse_token(message, beyond[0], options.after[beyond[0]])
+            else:
+                kept.append(i)
+        return events.only(kept) if kept else None
+
+    def _refuse_token(self, message: Message, shard: int, offset: int) -> None:
+        end = self._subscription_ends[shard]
+        bad = BadRecord(
+            AFTER,
+            f"got {shard}@{offset}, expected an offset below the end of that partition, {end}",
+        )
+        self._dead_letter(dead_letter(message, bad))
+
+    def _dead_letter(self, letter: DeadLetter) -> None:
+        metrics.DEAD_LETTERS.labels(self._context.collection.name, "events").inc()
+        self._outbox.send_dead_letter(letter)
+
+    def _exists(self, shard: int, offset: int) -> bool:
+        if offset < 0:  # a token of a shard without subscriptions
+            return True
+        # Once a batch and shard: a question to the broker for each event would be the slowest part.
+        if offset >= self._subscription_ends.get(shard, 0) and shard not in self._asked_for_ends:
+            self._subscription_ends[shard] = self._end_of_subscriptions(shard)
+            self._asked_for_ends.add(shard)
+        return offset < self._subscription_ends[shard]
+
+    def _start_of_events(self, partition: int) -> int:
+        return self._bounds_of("events", partition)[0]
+
+    def _end_of_subscriptions(self, shard: int) -> int:
+        return self._bounds_of("subscriptions", shard)[1]
+
+    def _bounds_of(self, topic: str, partition: int) -> tuple[int, int]:
+        name = self._context.names.topic(topic)
+        while True:
+            try:
+                return self._reader.bounds_of(name, partition)
+            except KafkaException as error:
+                log.warning("bounds of %s[%d]: %s", name, partition, error.args[0].str())
+                if self._context.stopping.wait(1.0):
+                    raise
+
+    def _commit(self) -> None:
+        """Everything sent is acknowledged first; the epoch travels as the commit's metadata."""
+        self._outbox.settle()
+        epochs = {partition: str(epoch) for partition, epoch in self._epochs.items()}
+        if self._next and self._reader.commit(self._next, epochs):
+            self._next.clear()
+
+
+class _Rate:
+    """Events a second, smoothed over about half a second."""
+
+    def __init__(self) -> None:
+        self.per_s = 0.0
+        self._at = time.monotonic()
+
+    def saw(self, events: int) -> None:
+        now = time.monotonic()
+        elapsed, self._at = max(now - self._at, 1e-6), now
+        weight = min(1.0, elapsed / 0.5)
+        self.per_s += weight * (events / elapsed - self.per_s)
+
+
+def run(context: Context) -> None:
+    topics = ["events", "frames", "subscriptions", "events.dlq"]
+    if context.collection.routing.enabled:
+        topics.append("routes")
+    if wait_for_topics(context, topics):
+        Router(context).run()

@@ -1,0 +1,138 @@
+"""The routes of one shard: what the router has to know of it (the covering paper, §III).
+
+The relation graph forwards boxes that no other box covers.  As long as they are few they are the
+routes; beyond that routes are boxes around groups of them: more than needed passes, never less.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from indexes.covering import Commands, KDCover, RelationGraph
+from indexes.covering.boxes import Boxes, boxes_of, is_stored, stored_boxes
+from workers.routing.boxes import (
+    MOST_ATTRIBUTES,
+    OwnedBoxes,
+    boxes_each,
+    hulls_of_columns,
+    hulls_of_index,
+)
+from workers.routing.grouping import grouped
+from workers.shard.renewal import IndexChange
+
+
+class RouteChange(NamedTuple):
+    """What changes in the routes; with `anew` these are all that there are."""
+
+    anew: bool
+    removed: np.ndarray  # i8[r]
+    ids: np.ndarray  # i8[n]
+    lows: np.ndarray  # f8[n, d]
+    highs: np.ndarray  # f8[n, d]
+
+
+class RouteKeeper:
+    """Works in one thread at a time, which need not be the one that applies the changes."""
+
+    def __init__(self, kind: str, attributes: Sequence[str], most: int) -> None:
+        self._kind, self._attributes, self._most = kind, tuple(attributes), most
+        self._dimensions = min(len(self._attributes), MOST_ATTRIBUTES)
+        self._each = boxes_each(kind, self._dimensions)
+        self._boxes = KDCover(self._dimensions)  # of all subscriptions
+        self._graph = RelationGraph(self._boxes, prune=True)
+        self._routes = KDCover(self._dimensions)  # as the router has them, or will
+        self._forwarded = 0
+        self._is_grouped = False
+        self._withdrawn = 0  # since the groups were made: they may be larger than they need be
+        self._next_group = 0
+
+    @property
+    def routes(self) -> int:
+        return len(self._routes)
+
+    def restore(self, arrays: Mapping[str, np.ndarray], live: np.ndarray) -> None:
+        """Begin with an index that came from a snapshot."""
+        boxes = hulls_of_index(self._kind, self._attributes, arrays, live)
+        self._follow([self._subscriptions(boxes)])
+
+    def advance(self, changes: Sequence[IndexChange], anew: bool = False) -> RouteChange:
+        """Follow these changes; what changes in the routes, or with `anew` all of them."""
+        commands = []
+        for change in changes:
+            commands.append(self._unsubscriptions(change.gone))
+            if len(change.ids):
+                boxes = hulls_of_columns(self._kind, self._attributes, change.ids, change.columns)
+                commands.append(self._subscriptions(boxes))
+        changed = self._follow(commands)
+        return self._all() if anew else changed
+
+    def check(self) -> None:
+        """Raise `AssertionError` unless a route covers every live box."""
+        self._graph.check()
+        self._routes.check()
+        _, lows, highs = stored_boxes(self._boxes)
+        assert all(self._routes.covers_many(lows, highs))
+
+    def _subscriptions(self, boxes: OwnedBoxes) -> Commands:
+        ids = boxes.ids * self._each + boxes.places
+        return Commands(ids, boxes.lows, boxes.highs, np.ones(len(ids), np.bool_))
+
+    def _unsubscriptions(self, gone: np.ndarray) -> Commands:
+        """Of all boxes that these subscriptions may have."""
+        ids = (gone[:, np.newaxis] * self._each + np.arange(self._each)).ravel()
+        ends = np.zeros((len(ids), self._dimensions))
+        return Commands(ids, ends, ends, np.zeros(len(ids), np.bool_))
+
+    def _follow(self, commands: list[Commands]) -> RouteChange:
+        if not commands:
+            return self._change([], *self._boxes_of([]))
+        ids, lows, highs, subscribes = (
+            np.concatenate(column) for column in zip(*commands, strict=True)
+        )
+        # What never had a box, and a place that a subscription does not use, cannot leave.
+        known = subscribes | is_stored(self._boxes, ids) | np.isin(ids, ids[subscribes])
+        changed = self._graph.apply_many(
+            Commands(ids[known], lows[known], highs[known], subscribes[known])
+        )
+        self._forwarded += len(changed.forward) - len(changed.withdraw)
+        if self._is_grouped or self._forwarded > self._most:
+            return self._follow_in_groups(changed.forward, len(changed.withdraw))
+        return self._change(changed.withdraw, *self._boxes_of(changed.forward))
+
+    def _follow_in_groups(self, forward: list[int], withdrawn: int) -> RouteChange:
+        """A box that no route covers becomes one itself, until there are too many of them."""
+        self._withdrawn += withdrawn
+        _, lows, highs = self._boxes_of(forward)
+        uncovered = np.array([not found for found in self._routes.covers_many(lows, highs)], bool)
+        too_many = len(self._routes) + uncovered.sum() > self._most
+        if not self._is_grouped or too_many or 2 * self._withdrawn > self._forwarded:
+            return self._group()
+        first, self._next_group = self._next_group, self._next_group + int(uncovered.sum())
+        ids = np.arange(first, self._next_group)
+        return self._change([], ids, lows[uncovered], highs[uncovered])
+
+    def _group(self) -> RouteChange:
+        """Routes anew: groups that leave room for others, or the boxes themselves if they fit."""
+        ids, lows, highs = self._boxes_of(sorted(self._graph.forwarded))
+        self._is_grouped, self._withdrawn = 2 * len(ids) > self._most, 0
+        if self._is_grouped:
+            lows, highs = grouped(lows, highs, max(1, self._most // 2))
+            ids, self._next_group = np.arange(len(lows)), len(lows)
+        self._routes = KDCover(self._dimensions)
+        self._routes.insert_many(ids, lows, highs)
+        return self._all()
+
+    def _boxes_of(self, ids: list[int]) -> Boxes:
+        return boxes_of(self._boxes, np.array(ids, np.int64))
+
+    def _change(
+        self, removed: list[int], ids: np.ndarray, lows: np.ndarray, highs: np.ndarray
+    ) -> RouteChange:
+        gone = np.array(removed, np.int64)
+        self._routes.delete_many(gone)
+        self._routes.insert_many(ids, lows, highs)
+        return RouteChange(False, gone, ids, lows, highs)
+
+    def _all(self) -> RouteChange:
+        return RouteChange(True, np.empty(0, np.int64), *stored_boxes(self._routes))

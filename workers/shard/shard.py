@@ -1,0 +1,226 @@
+"""One shard of a collection: its index, and how it answers a frame."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numba import njit
+
+from indexes.boolean import BooleanMatcher
+from topics.codecs.byte_strings import Keys
+from topics.frames import Frame
+from topics.partials import Partial
+from topics.subscriptions import SubscriptionContract
+from workers.kinds import ShardIndex, index_from
+from workers.shard.changes import Changes
+from workers.shard.key_table import KeyTable, MixedUp
+from workers.shard.renewal import IndexChange, Renewal, folded
+
+_MOST_BACKLOG = 1_000_000  # subscriptions
+
+
+class ShardInconsistent(Exception):
+    """The keys of a shard and its index do not say the same: it must not answer any more.
+
+    A replay of `subscriptions` from the beginning makes it whole again.
+    """
+
+
+class Watcher(Protocol):
+    """Follows what a shard holds: the index that it begins with, then every change."""
+
+    def restored(self, arrays: Mapping[str, np.ndarray], live: np.ndarray) -> None: ...
+
+    def note(self, change: IndexChange) -> None: ...
+
+
+class Shard:
+    """Closed at first: `apply` what there is, then `open` it."""
+
+    def __init__(self, number: int, contract: SubscriptionContract, index: ShardIndex) -> None:
+        self.number, self.contract = number, contract
+        self.next_offset = 0  # everything below is applied
+        self.base_offset = 0  # everything below is in the base of the index
+        self.is_consistent = True  # as far as anybody has noticed
+        self._index = index
+        self._keys = KeyTable()
+        self._renewal: Renewal | None = None
+        # During a replay nobody asks, and one large change of an index is cheaper than many.
+        self._backlog: list[IndexChange] | None = []
+        self._watcher: Watcher | None = None
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have it told of everything that changes from now on."""
+        self._watcher = watcher
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def nbytes(self) -> int:
+        return self._index.nbytes + self._keys.nbytes
+
+    @property
+    def delta_share(self) -> float:
+        """How much of the index is outside its optimal part, from 0 to 1."""
+        return self._index.delta_share
+
+    @property
+    def unplaced(self) -> int:
+        """Conjunctions that match nothing, as there are too many attributes to index theirs."""
+        return self._index.unplaced if isinstance(self._index, BooleanMatcher) else 0
+
+    def apply(self, changes: Changes) -> None:
+        """An update is a delete of the old offset and an insert of the new one."""
+        try:
+            replaced = self._keys.put_many(changes.keys, changes.offsets)
+            gone = np.concatenate((replaced, self._keys.remove_many(changes.removed)))
+            self._change(IndexChange(gone, changes.offsets, changes.columns))
+        except (MixedUp, KeyError) as error:  # the index does not know what is to go
+            raise self._inconsistent(error) from error
+        self.next_offset = changes.next_offset
+
+    def _change(self, change: IndexChange) -> None:
+        if self._watcher is not None:
+            self._watcher.note(change)
+        if self._backlog is not None:
+            self._backlog.append(change)
+            if sum(len(waiting.ids) for waiting in self._backlog) > _MOST_BACKLOG:
+                self._work_off()
+            return
+        change.apply_to(self._index)
+        if self._renewal is not None:
+            self._renewal.note(change)
+
+    def _work_off(self) -> None:
+        if self._backlog:
+            folded(self._backlog).apply_to(self._index)
+            self._backlog.clear()
+
+    def answer(self, frame: Frame) -> Partial:
+        """The best hits of every event of the frame, by one call into the index."""
+        k = int(frame.ks.max(initial=0))
+        table = self._index.top_k_many(frame.events, k)
+        counts, ids, scores = _taken(*table, np.require(frame.ks, np.int32, "W"))
+        try:
+            texts = self._keys.texts(ids)
+        except KeyError as error:
+            raise self._inconsistent(error) from error
+        return Partial(
+            frame.name,
+            self.number,
+            frame.taking_part,
+            self.next_offset - 1,
+            frame.offsets,
+            frame.timestamps,
+            frame.ks,
+            frame.keys,
+            counts,
+            scores,
+            ids,
+            texts,
+            frame.routed,
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything but `next_offset`; frames may be answered meanwhile, changes may not come.
+
+        `ShardInconsistent` unless each subscription of the index has a key, and each key one.
+        """
+        index = self._index.to_arrays()._asdict()
+        index.pop("attributes", None)
+        try:
+            texts = self._keys.texts(self._index.ids())
+        except KeyError as error:
+            raise self._inconsistent(error) from error
+        if len(self._keys) != len(texts.lengths):
+            raise self._inconsistent(f"{len(self._keys)} keys of {len(texts.lengths)} in the index")
+        named = {f"index.{name}": array for name, array in index.items()}
+        return named | {
+            "base_offset": np.array([self.base_offset]),
+            "ids.lengths": texts.lengths,
+            "ids.texts": texts.data,
+        }
+
+    def restore(self, kind: str, arrays: Mapping[str, np.ndarray], next_offset: int) -> None:
+        """Become what `to_arrays()` gave.  If that raises, nothing has changed."""
+        base_offset = int(arrays["base_offset"][0])
+        if not 0 <= base_offset <= next_offset:
+            raise ValueError(f"base_offset: got {base_offset}, expected at most {next_offset}")
+        prefix = "index."
+        columns = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        index = index_from(kind, self.contract.attributes, columns)
+        texts = Keys(arrays["ids.lengths"], arrays["ids.texts"])
+        keys = KeyTable.of_texts(index.ids(), texts)
+        self._index, self._keys = index, keys
+        self.next_offset, self.base_offset = next_offset, base_offset
+        if self._watcher is not None:
+            self._watcher.restored(columns, index.ids())
+
+    def open(self) -> None:
+        """End the replay: from now on the shard may answer, and every change is applied at once.
+
+        The index is made as quick as can be.
+        """
+        try:
+            self._work_off()
+        except KeyError as error:
+            raise self._inconsistent(error) from error
+        self._backlog = None
+        if self._gains_by_rebasing and self._index.is_worn:
+            self._index.rebase()
+            self.base_offset = self.next_offset
+
+    def _inconsistent(self, why: object) -> ShardInconsistent:
+        self.is_consistent = False
+        return ShardInconsistent(f"shard {self.number} at offset {self.next_offset}: {why}")
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a renewal would make answers quicker."""
+        worn = self._gains_by_rebasing and self._index.is_worn
+        return worn and self._renewal is None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the index will soon hold frames up to set itself in order, unless renewed."""
+        return self._index.is_stale and self._renewal is None
+
+    @property
+    def _gains_by_rebasing(self) -> bool:
+        # With several attributes most events are answered by a scan in rank order: a base that
+        # comes from elsewhere saves memory, but to build one here would only cost time.  Boolean
+        # expressions have no base; built anew, they forget strings that nobody names any more.
+        return isinstance(self._index, BooleanMatcher) or len(self.contract.attributes) == 1
+
+    def begin_renewal(self) -> Renewal:
+        """Start to note what the index that is being built elsewhere misses."""
+        self._renewal = Renewal(self._index.fork())
+        return self._renewal
+
+    def end_renewal(self, base_offset: int) -> ShardIndex:
+        """Answer from the new index, once it has caught up; the old one.
+
+        To free that takes a while, which is better done by another thread.
+        """
+        assert self._renewal is not None
+        self._renewal.catch_up()
+        old, self._index, self._renewal = self._index, self._renewal.index, None
+        self.base_offset = base_offset
+        return old
+
+
+# One call, in which the GIL is kept: numpy would let go of it at every step, and each time it may
+# take as long as the whole frame to get it back from a thread that parses changes.
+@njit(cache=True)
+def _taken(counts, ids, scores, ks):
+    """How many hits each event takes, and these, one event after the other."""
+    taken = np.minimum(counts, ks).astype(np.int32)
+    total = taken.sum()
+    taken_ids, taken_scores = np.empty(total, np.int64), np.empty(total)
+    at = 0
+    for event in range(len(taken)):
+        for i in range(taken[event]):
+            taken_ids[at], taken_scores[at] = ids[event, i], scores[event, i]
+            at += 1
+    return taken, taken_ids, taken_scores
