@@ -7,7 +7,7 @@ BIN := .venv/bin
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup venv demo test lint format lock jars-lock clean
+.PHONY: help setup venv demo test lint measures format lock jars-lock clean
 
 help:  ## Show this list
 	@echo "Podium: ranked publish/subscribe on Kafka. Targets:"
@@ -40,6 +40,9 @@ lint: venv  ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+measures: venv  ## Measure how the code is laid out
+	@$(BIN)/python -m tests.house
 
 format: venv  ## Rewrite the code in the house style
 	$(BIN)/ruff check --fix

@@ -12,7 +12,6 @@ import numpy as np
 import psutil
 
 REPETITIONS = 5
-PACKAGES = ("numpy", "numba", "superintervals", "ncls", "matplotlib")
 
 
 @dataclass(frozen=True)
@@ -97,11 +96,11 @@ def per_query(
     return repeat(lambda: answer(asked), units=count)
 
 
-def environment() -> dict[str, str]:
-    """Machine and versions; the load is what it is at this moment."""
+def environment(packages: Iterable[str]) -> dict[str, str]:
+    """The machine, and the versions of Python and of these packages."""
     memory = psutil.virtual_memory().total / 2**30
     versions = [f"Python {platform.python_version()}"]
-    versions += [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    versions += [f"{name} {metadata.version(name)}" for name in packages]
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores",
         "memory": f"{memory:.0f} GiB",

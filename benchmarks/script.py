@@ -1,10 +1,9 @@
-"""What the scripts share that measure a running system: options, steps on the terminal, pages."""
+"""The one runner of all benchmark scripts: options, steps on the terminal, pages."""
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 if TYPE_CHECKING:
     from benchmarks.report import Section
 
-__all__ = ["Script", "Step", "run"]
+__all__ = ["EXTRA", "Experiment", "Script", "Step", "run"]
 
 RESULTS = Path(__file__).parent / "results"
 QUICK_RESULTS = Path("build/benchmarks")
@@ -32,14 +31,17 @@ class Script(NamedTuple):
     packages: Sequence[str]  # whose versions matter
     # With or without `--quick`: what runs an experiment, for as long as the context is open.
     open: Callable[[bool, Step], AbstractContextManager[Experiment]]
+    extra: Mapping[str, str] = EXTRA
+    # With or without `--quick`: what every page says beside the machine.
+    remarks: Callable[[bool], Mapping[str, str]] = lambda quick: {}
 
 
 def run(script: Script, arguments: list[str] | None = None) -> int:
     options = _parse(script, arguments)
     screen = Console(stderr=True)
-    missing = [name for name in EXTRA if find_spec(name) is None]
+    missing = [name for name in script.extra if find_spec(name) is None]
     if missing:
-        wanted = " ".join(f"'{name}{EXTRA[name]}'" for name in missing)
+        wanted = " ".join(f"'{name}{script.extra[name]}'" for name in missing)
         command = f"{sys.executable} -m pip install {wanted}"
         screen.print(f"missing: {', '.join(missing)}; install with:", markup=False)
         screen.print(f"  {command}", markup=False, soft_wrap=True)
@@ -52,18 +54,13 @@ def run(script: Script, arguments: list[str] | None = None) -> int:
         for name in chosen:
             before = measure.load()
             section = perform(name)
-            machine = measure.environment()
-            machine["versions"] = _versions(machine["versions"], script.packages)
+            machine = measure.environment(script.packages)
             machine["load average"] = f"{before} before, {measure.load()} after, our own included"
+            machine |= script.remarks(options.quick)
             path = report.write(section, machine, out)
             screen.print(f"wrote {path}", markup=False, soft_wrap=True)
             done()
     return 0
-
-
-def _versions(python_first: str, packages: Sequence[str]) -> str:
-    python = python_first.partition(",")[0]
-    return ", ".join([python, *(f"{name} {metadata.version(name)}" for name in packages)])
 
 
 def _parse(script: Script, arguments: list[str] | None) -> argparse.Namespace:

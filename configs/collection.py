@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from configs.errors import ConfigError, Problem
+from configs.kinds import KINDS, NOT_BUILT_YET
 from configs.section import Section, checked, expected
 from configs.sources import from_file, joined, source_of
 
@@ -14,10 +15,7 @@ NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 NAME_FORM = "1 to 63 of a-z, 0-9 and -, beginning with a letter"
 SUFFIXES = (".yaml", ".yml")
 PACKAGED = Path(__file__).parent / "collections"
-NEEDS_ATTRIBUTES = ("ranked", "relaxed")
-HAS_NO_ATTRIBUTES = ("spatial_text", "range_topk")
 
-Kind = Literal["ranked", "relaxed", "boolean", "spatial_text", "range_topk"]
 PartitionCount = Annotated[int, Field(ge=1, le=1024)]
 Span = Annotated[float, Field(gt=0, le=1_000_000)]
 
@@ -57,7 +55,7 @@ class Routing(Section):
 
 class Collection(Section):
     name: str
-    kind: Kind
+    kind: str
     attributes: tuple[str, ...] = ()
     k: Annotated[int, Field(ge=1)] = 10  # matches an event, unless its `podium-k` says otherwise
     max_k: Annotated[int, Field(ge=1, le=10_000)] = 1000
@@ -75,16 +73,24 @@ class Collection(Section):
             raise expected(NAME_FORM)
         return value
 
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _is_a_kind_that_podium_has(cls, value: Any) -> Any:
+        if not isinstance(value, str) or value not in KINDS:
+            later = f"; {value} is not built yet" if value in NOT_BUILT_YET else ""
+            raise expected(f"one of {', '.join(KINDS)}{later}")
+        return value
+
     @field_validator("attributes")
     @classmethod
     def _attributes_fit_the_kind(
         cls, names: tuple[str, ...], info: ValidationInfo
     ) -> tuple[str, ...]:
-        kind = info.data.get("kind")
-        if kind in NEEDS_ATTRIBUTES and not 1 <= len(names) <= 64:
-            raise expected(f"1 to 64 names for kind {kind}")
-        if kind in HAS_NO_ATTRIBUTES and names:
-            raise expected(f"none for kind {kind}")
+        if kind := info.data.get("kind"):
+            allowed = KINDS[kind]
+            most = len(names) if allowed.most_attributes is None else allowed.most_attributes
+            if not allowed.least_attributes <= len(names) <= most:
+                raise expected(f"{allowed.expected()} for kind {kind}")
         for name in names:
             if not name.strip():
                 raise expected(f"names that are not blank, but one is {name!r}")

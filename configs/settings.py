@@ -190,13 +190,12 @@ class Settings(BaseSettings):
     http: Http = Http()
     collections: DirectoryPath | None = None  # a folder of collection files
 
-    @field_validator(
-        *("kafka", "redis", "router", "matcher", "snapshots", "merger", "spark", "http"),
-        mode="before",
-    )
+    @field_validator("*", mode="before")
     @classmethod
-    def _a_group_may_be_left_empty(cls, value: Any) -> Any:
-        return {} if value is None else value
+    def _a_section_may_be_left_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        of = cls.model_fields[info.field_name or ""].annotation
+        is_section = isinstance(of, type) and issubclass(of, Section)
+        return {} if value is None and is_section else value
 
     @classmethod
     def settings_customise_sources(

@@ -1,10 +1,25 @@
-"""The index that answers for each kind of collection, empty or restored."""
+"""The index that answers for each kind of collection: made, restored, bounded, warmed up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from indexes.boolean import BooleanArrays, BooleanMatcher
+from indexes import boolean, intervals
+from indexes.boolean import (
+    BooleanArrays,
+    BooleanMatcher,
+    hulls_of_arrays,
+    hulls_of_expressions,
+)
+from indexes.boxes import (
+    MOST_ATTRIBUTES,
+    SubscriptionBoxes,
+    box_around_all,
+    box_around_each,
+    live_intervals,
+)
+from indexes.hits import HitTable
 from indexes.intervals import (
     ExactMatcher,
     LiveArrays,
@@ -12,27 +27,157 @@ from indexes.intervals import (
     MatcherArrays,
     RelaxedArrays,
     RelaxedMatcher,
+    SOPTArrays,
+    SOPTRTree,
 )
+from indexes.intervals.exact_boxes import encode_boxes
 
-__all__ = ["AnyIndex", "index_from", "new_index"]
+Arrays = Mapping[str, np.ndarray]
+Columns = Sequence[np.ndarray]
 
-AnyIndex = BooleanMatcher | ExactMatcher | LiveMatcher | RelaxedMatcher
+
+class ShardIndex(Protocol):
+    """What a shard asks of an index; columns are those of the kind's subscription contract.
+
+    An index answers from a base, which is never changed, and from what came since.
+    """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def insert_many(self, ids: np.ndarray, *columns: Any) -> None: ...
+
+    def delete_many(self, ids: np.ndarray) -> None: ...
+
+    @property
+    def delta_share(self) -> float:
+        """How much of the index is outside its base, from 0 to 1."""
+
+    @property
+    def unplaced(self) -> int:
+        """Parts of subscriptions that the index has no room to match."""
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether a new base would make answers quicker."""
+
+    @property
+    def rebases_itself(self) -> bool:
+        """Whether it is worth the time to build that base in the worker."""
+
+    def rebase(self) -> None: ...
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the index will soon hold answers up to set itself in order, unless refreshed."""
+
+    def refresh(self) -> None: ...
+
+    def replace_base(self, trees: Sequence[SOPTRTree], since: int) -> None: ...
+
+    def fork(self) -> "ShardIndex": ...
+
+    def ids(self) -> np.ndarray: ...
+
+    def to_arrays(self) -> Any:
+        """A named tuple of arrays; `attributes` among them is not stored with a shard."""
+
+    def top_k_many(self, events: Any, k: int) -> HitTable: ...
 
 
-def new_index(kind: str, attributes: Sequence[str]) -> AnyIndex:
-    if kind == "boolean":
-        return BooleanMatcher()
-    if kind == "relaxed":
-        return RelaxedMatcher(attributes)
+class Kind(NamedTuple):
+    """`attributes` are the names of a collection, in order."""
+
+    new: Callable[[Sequence[str]], ShardIndex]
+    # The index whose `to_arrays()` these are, without the names of the attributes.
+    restore: Callable[[Sequence[str], Arrays], ShardIndex]
+    # How many boxes a subscription has at most, of so many attributes that boxes know of.
+    most_boxes: Callable[[int], int]
+    boxes_of_columns: Callable[[Sequence[str], np.ndarray, Columns], SubscriptionBoxes]
+    boxes_of_arrays: Callable[[Sequence[str], Arrays, np.ndarray], SubscriptionBoxes]
+    # One tree per attribute, of ids and columns: what the Spark job builds.  None: no bases.
+    trees_for_a_base: Callable[[Sequence[str], np.ndarray, Columns], Iterator[SOPTArrays]] | None
+    warm_up: Callable[[Sequence[str]], None]
+
+
+def _new_ranked(attributes: Sequence[str]) -> LiveMatcher | ExactMatcher:
     return LiveMatcher(attributes) if len(attributes) == 1 else ExactMatcher(attributes)
 
 
-def index_from(kind: str, attributes: Sequence[str], arrays: Mapping[str, np.ndarray]) -> AnyIndex:
-    """The index whose `to_arrays()` these are, without the names of the attributes."""
-    if kind == "boolean":
-        return BooleanMatcher.from_arrays(BooleanArrays(**arrays))
-    if kind == "relaxed":
-        return RelaxedMatcher.from_arrays(RelaxedArrays(np.array(attributes), **arrays))
+def _restored_ranked(attributes: Sequence[str], arrays: Arrays) -> LiveMatcher | ExactMatcher:
     if len(attributes) == 1:
         return LiveMatcher.from_arrays(attributes, LiveArrays(**arrays))
     return ExactMatcher.from_arrays(MatcherArrays(np.array(attributes), **arrays))
+
+
+def _ranked_trees(
+    attributes: Sequence[str], ids: np.ndarray, columns: Columns
+) -> Iterator[SOPTArrays]:
+    """Every tree has every subscription: the walk of one attribute meets all that may match."""
+    lows, highs, scores = columns
+    boxes = encode_boxes(lows, highs, attributes)
+    for j in range(len(attributes)):
+        yield SOPTRTree.build(ids, boxes.lows[:, j], boxes.highs[:, j], scores).to_arrays()
+
+
+def _relaxed_trees(
+    attributes: Sequence[str], ids: np.ndarray, columns: Columns
+) -> Iterator[SOPTArrays]:
+    """The tree of an attribute has what constrains it, with the weights there as scores."""
+    lows, highs, weights = columns
+    for j in range(len(attributes)):
+        rows = ~np.isnan(lows[:, j])
+        tree = SOPTRTree.build(ids[rows], lows[rows, j], highs[rows, j], weights[rows, j])
+        yield tree.to_arrays()
+
+
+KINDS: dict[str, Kind] = {
+    "ranked": Kind(
+        new=_new_ranked,
+        restore=_restored_ranked,
+        most_boxes=lambda attributes: 1,
+        boxes_of_columns=lambda attributes, ids, columns: box_around_all(ids, *columns[:2]),
+        boxes_of_arrays=lambda attributes, arrays, live: box_around_all(
+            *live_intervals(len(attributes), arrays, live)
+        ),
+        trees_for_a_base=_ranked_trees,
+        warm_up=lambda attributes: intervals.warm_up(type(_new_ranked(attributes)), attributes),
+    ),
+    "relaxed": Kind(
+        new=RelaxedMatcher,
+        restore=lambda attributes, arrays: RelaxedMatcher.from_arrays(
+            RelaxedArrays(np.array(attributes), **arrays)
+        ),
+        most_boxes=lambda attributes: attributes + 1,
+        boxes_of_columns=lambda attributes, ids, columns: box_around_each(ids, *columns[:2]),
+        boxes_of_arrays=lambda attributes, arrays, live: box_around_each(
+            *live_intervals(len(attributes), arrays, live)
+        ),
+        trees_for_a_base=_relaxed_trees,
+        warm_up=lambda attributes: intervals.warm_up(RelaxedMatcher, attributes),
+    ),
+    "boolean": Kind(
+        new=lambda attributes: BooleanMatcher(),
+        restore=lambda attributes, arrays: BooleanMatcher.from_arrays(BooleanArrays(**arrays)),
+        most_boxes=lambda attributes: 1,
+        boxes_of_columns=lambda attributes, ids, columns: SubscriptionBoxes.one_each(
+            *hulls_of_expressions(ids, columns[0], attributes[:MOST_ATTRIBUTES])
+        ),
+        boxes_of_arrays=lambda attributes, arrays, live: SubscriptionBoxes.one_each(
+            *hulls_of_arrays(BooleanArrays(**arrays), attributes[:MOST_ATTRIBUTES])
+        ),
+        trees_for_a_base=None,
+        warm_up=lambda attributes: boolean.warm_up(),
+    ),
+}
+
+
+def new_index(kind: str, attributes: Sequence[str]) -> ShardIndex:
+    return KINDS[kind].new(attributes)
+
+
+def index_from(kind: str, attributes: Sequence[str], arrays: Arrays) -> ShardIndex:
+    """The index whose `to_arrays()` these are, without the names of the attributes."""
+    return KINDS[kind].restore(attributes, arrays)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.terminal import printable
-from topics.tokens import AFTER, AS_OF
+from topics.headers import AFTER, AS_OF, ERROR, OFFSET, PARTITION, TOPIC, K
 
 SHOWN_MATCHES = 10
 SHOWN_VALUE = 160
@@ -75,13 +75,13 @@ def _dead_letter(record: Received) -> str:
     def header(name: str) -> str:
         return _text(record.headers.get(name)) or "?"
 
-    origin = f"{header('podium-topic')}[{header('podium-partition')}]@{header('podium-offset')}"
-    line = printable(f"{record.place}  from {origin}  {header('podium-error')}")
+    origin = f"{header(TOPIC)}[{header(PARTITION)}]@{header(OFFSET)}"
+    line = printable(f"{record.place}  from {origin}  {header(ERROR)}")
     return f"{line}  {_key(record)}  {_shown_value(record)}"
 
 
 def _options(record: Received) -> str:
-    names = [name for name in ("podium-k", AFTER) if name in record.headers]
+    names = [name for name in (K, AFTER) if name in record.headers]
     return "".join(f"  {name}={printable(_text(record.headers[name]) or '')}" for name in names)
 
 

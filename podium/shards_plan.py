@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from configs import Collection
-from podium.send.json_lines import opened, read_lines, record_of
+from indexes.boxes import MOST_ATTRIBUTES, SubscriptionBoxes
+from indexes.kinds import KINDS
+from podium.send.json_lines import open_source, read_lines, record_of
 from podium.terminal import Exit, Failure
 from topics.codecs.json_record import BadRecord
-from topics.events.contract import EventContract
-from topics.subscriptions import contract_for
-from workers.routing.boxes import MOST_ATTRIBUTES, OwnedBoxes, hulls_of_columns
+from topics.kinds import contract_for, event_contract
 from workers.routing.placement import Expected, Plan, expected_of, keys_on, make_plan, middles_of
 
 MOST_SUBSCRIPTIONS, MOST_EVENTS = 50_000, 5_000
@@ -19,7 +19,7 @@ _SEED = 1
 
 class Sample(NamedTuple):
     ids: list[str]
-    boxes: OwnedBoxes
+    boxes: SubscriptionBoxes
     middles: np.ndarray
     events: np.ndarray
     skipped: int  # lines that no worker would take
@@ -29,7 +29,7 @@ def read_sample(collection: Collection, file: str, events_file: str | None) -> S
     """The first subscriptions of a file, and events: of a file, or where subscriptions are."""
     contract = contract_for(collection.kind, collection.attributes)
     ids, rows, skipped = [], [], 0
-    with opened(file) as source:
+    with open_source(file) as source:
         for line in read_lines(source.stream):
             try:
                 record = record_of(line.text, "subscriptions")
@@ -45,26 +45,26 @@ def read_sample(collection: Collection, file: str, events_file: str | None) -> S
         remedy = "each line is a subscription with an `id`, as `podium send` takes them"
         raise Failure(f"{file}: got no subscription of {collection.name}", remedy, Exit.USAGE)
     columns, numbers = contract.columns(rows), np.arange(len(rows))
-    boxes = hulls_of_columns(collection.kind, collection.attributes, numbers, columns)
+    boxes = KINDS[collection.kind].boxes_of_columns(collection.attributes, numbers, columns)
     middles = middles_of(boxes, len(rows))
     events = _read_events(collection, events_file) if events_file else _likely_events(middles)
     return Sample(ids, boxes, middles, events, skipped)
 
 
 def _read_events(collection: Collection, file: str) -> np.ndarray:
-    contract = EventContract(collection.kind, collection.attributes, 1, 1, 1)
+    contract = event_contract(collection.kind, collection.attributes, 1, 1, 1)
     rows = []
-    with opened(file) as source:
+    with open_source(file) as source:
         for line in read_lines(source.stream):
             try:
-                rows.append(contract.row(record_of(line.text, "events").value))
+                rows.append(contract.form.row(record_of(line.text, "events").value))
             except (BadRecord, ValueError):
                 continue
             if len(rows) == MOST_EVENTS:
                 break
     if not rows:
         raise Failure(f"{file}: got no event of {collection.name}", "", Exit.USAGE)
-    numbers = contract.numbers(contract.columns(rows))
+    numbers = contract.form.numbers(contract.form.columns(rows))
     return np.ascontiguousarray(numbers[:, :MOST_ATTRIBUTES])
 
 

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
+from podium.stack import DEFAULT_FOLDER
+
 
 class Exit(IntEnum):
     FINE = 0
@@ -33,8 +35,6 @@ EXIT_CODES = {
 }
 
 
-# Where `podium up` keeps a stack, unless --folder or the variable names another place.
-DEFAULT_FOLDER = Path(".podium")
 FOLDER_VARIABLE = "PODIUM_FOLDER"
 
 

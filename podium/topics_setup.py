@@ -4,9 +4,9 @@ from confluent_kafka.admin import AdminClient
 
 from configs import Collection, Settings
 from podium.clients import KafkaClients
-from topics.catalogue import DAY_MS, HOUR_MS, MINUTE_MS, Layout, catalogue
+from topics.catalogue import DAY_MS, HOUR_MS, MINUTE_MS, Layout, TopicSpec, catalogue
 from topics.kafka.creation import TIMEOUT_S, Plan, apply, examine, plan
-from topics.spec import TopicSpec
+from topics.kinds import KINDS
 
 
 def layout_of(settings: Settings, collection: Collection) -> Layout:
@@ -28,7 +28,7 @@ def layout_of(settings: Settings, collection: Collection) -> Layout:
 
 
 def declared_topics(settings: Settings, collection: Collection) -> list[TopicSpec]:
-    return catalogue(layout_of(settings, collection))
+    return catalogue(layout_of(settings, collection), KINDS[collection.kind].topics)
 
 
 def plan_topics(settings: Settings, collection: Collection) -> Plan:

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("configs", "indexes", "spark_streaming", "topics")
+PACKAGES = ("configs", "indexes", "spark_streaming", "storage", "topics")
 SUFFIXES = (".py", ".json", ".yaml")
 
 

@@ -1,9 +1,8 @@
-"""Around a query: its log, its metrics, how it is stopped, and what its failure means."""
+"""Around a query: its metrics, how it is stopped, and what its failure means."""
 
 import logging
 import re
 import signal
-import sys
 import threading
 from typing import Protocol
 
@@ -28,21 +27,11 @@ class Job(Protocol):
     failure: Exception | None
 
 
-def log_to_stderr() -> None:
-    format = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=format)
-    logging.getLogger("py4j").setLevel(logging.WARNING)
-
-
 def stop_on_signals() -> threading.Event:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     return stopping
-
-
-def stop_never() -> threading.Event:
-    return threading.Event()
 
 
 def serve_metrics(http: Http) -> int:

@@ -12,26 +12,23 @@ no harm.
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-import numpy as np
 from pyarrow import fs
-from redis import Redis, RedisError
-from redis.backoff import ExponentialWithJitterBackoff
-from redis.retry import Retry
+from redis import RedisError
+
+from storage.redis_chunks import Part, WrongLength, cut_between_parts, download, upload
+from storage.redis_client import open_redis
 
 CHUNK_BYTES = 4 * 1024 * 1024
-# The client copies what it reads with the GIL held; other threads wait for one piece only.
-PIECE_BYTES = 1024 * 1024
 PREFIX = "podium:base:"
 UNFINISHED_S = 6 * 3600  # far longer than writing a blob takes
 # A job can wait; a batch that fails is done again as a whole.
 TIMEOUT_S = 30.0
 RETRIES = 3
 
-Parts = Sequence[bytes | memoryview]
+Parts = Sequence[Part]
 
 
 class NotStored(LookupError):
@@ -76,83 +73,62 @@ class BaseStore(ABC):
 
 class RedisStore(BaseStore):
     def __init__(self, uri: str, timeout_s: float, retries: int) -> None:
-        self._redis = Redis.from_url(
-            uri,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            retry=Retry(ExponentialWithJitterBackoff(), retries),
-        )
+        self._redis = open_redis(uri, timeout_s, retries)
 
     def put(self, name: str, parts: Parts) -> None:
-        key, count, size = PREFIX + name, 0, 0
+        key = PREFIX + name
+        chunks = enumerate(cut_between_parts(parts, CHUNK_BYTES))
         try:
             # Chunks of a blob that is there as a whole must stay: they only get the same bytes.
-            expires_s = None if self._redis.exists(key) else UNFINISHED_S
-            for count, chunk in enumerate(chunks(parts), start=1):
-                self._redis.set(f"{key}:{count - 1}", chunk, ex=expires_s)
-                size += len(chunk)
+            expire_s = None if self._redis.exists(key) else UNFINISHED_S
+            named = ((_chunk_key(name, i), chunk) for i, chunk in chunks)
+            lengths = upload(self._redis, named, expire_s)
             with self._redis.pipeline(transaction=True) as finish:
-                for i in range(count):
-                    finish.persist(f"{key}:{i}")
-                finish.set(key, f"{count} {size}")
+                for i in range(len(lengths)):
+                    finish.persist(_chunk_key(name, i))
+                finish.set(key, f"{len(lengths)} {sum(lengths)}")
                 finish.execute()
         except RedisError as error:
             raise StoreFailed(f"{name} was not written to Redis: {error}") from error
 
     def get(self, name: str) -> memoryview:
-        key, at = PREFIX + name, 0
         try:
-            count, size = self._extent(name)
-            data = np.empty(size, np.uint8)
-            for i in range(count):
-                at += self._read_chunk(f"{key}:{i}", data[at:])
+            keys, size = self._extent(name)
+            return download(self._redis, keys, size)
+        except WrongLength as wrong:
+            raise NotStored(f"{name} is not whole in Redis: {wrong}") from wrong
         except RedisError as error:
             raise StoreFailed(f"{name} was not read from Redis: {error}") from error
-        if at != size:
-            raise NotStored(f"{name}: Redis has {at} of its {size} bytes")
-        return data.data
-
-    def _read_chunk(self, key: str, room: np.ndarray) -> int:
-        """Read a chunk piece by piece; how many bytes it has, or more than there is room for."""
-        at = 0
-        while True:
-            piece: Any = self._redis.getrange(key, at, at + PIECE_BYTES - 1)
-            end = at + len(piece)
-            if end > len(room):
-                return end
-            room[at:end] = np.frombuffer(piece, np.uint8)  # which leaves the GIL alone
-            at = end
-            if len(piece) < PIECE_BYTES:
-                return at
 
     def has(self, name: str) -> bool:
-        key = PREFIX + name
         try:
-            count, _ = self._extent(name)
-            found = self._redis.exists(key, *(f"{key}:{i}" for i in range(count)))
-            return bool(found == count + 1)
+            keys, _ = self._extent(name)
+            return self._redis.exists(PREFIX + name, *keys) == 1 + len(keys)
         except NotStored:
             return False
         except RedisError as error:
             raise StoreFailed(f"{name} was not looked for in Redis: {error}") from error
 
     def drop(self, name: str) -> None:
-        key = PREFIX + name
         try:
-            count, _ = self._extent(name)
-            self._redis.delete(key, *(f"{key}:{i}" for i in range(count)))
+            keys, _ = self._extent(name)
+            self._redis.delete(PREFIX + name, *keys)
         except NotStored:
             return
         except RedisError as error:
             raise StoreFailed(f"{name} was not dropped from Redis: {error}") from error
 
-    def _extent(self, name: str) -> tuple[int, int]:
-        """How many chunks a blob has, and how many bytes."""
-        told = self._redis.get(PREFIX + name)
-        if told is None:
+    def _extent(self, name: str) -> tuple[list[str], int]:
+        """The keys of a blob's chunks, and how many bytes it has."""
+        extent = self._redis.get(PREFIX + name)
+        if extent is None:
             raise NotStored(f"{name} is not in Redis")
-        count, size = told.split()
-        return int(count), int(size)
+        count, size = map(int, extent.split())
+        return [_chunk_key(name, i) for i in range(count)], size
+
+
+def _chunk_key(name: str, i: int) -> str:
+    return f"{PREFIX}{name}:{i}"
 
 
 class FileStore(BaseStore):
@@ -215,19 +191,3 @@ class FileStore(BaseStore):
         left = self._system.get_file_info(fs.FileSelector(folder))
         if all(file.base_name.startswith(".") for file in left):
             self._system.delete_dir(folder)
-
-
-def chunks(parts: Parts, most: int = CHUNK_BYTES) -> Iterator[bytes | memoryview]:
-    """The same bytes, `most` at a time: large parts are cut, without a copy, small ones joined."""
-    gathered = bytearray()
-    for part in parts:
-        view = memoryview(part).cast("B")
-        if gathered and len(gathered) + len(view) > most:
-            yield bytes(gathered)
-            gathered.clear()
-        if len(view) < most:
-            gathered += view
-        else:
-            yield from (view[at : at + most] for at in range(0, len(view), most))
-    if gathered:
-        yield bytes(gathered)

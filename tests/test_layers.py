@@ -52,9 +52,6 @@ PACKAGES = {
     },
 }  # fmt: skip
 
-# The base store speaks to Redis and to file systems, for workers and Spark jobs alike.
-MODULE_PACKAGES = {"storage/base_store.py": {"redis", "pyarrow"}}
-
 
 def imported_roots(source: str) -> set[str]:
     """The top-level names that a module imports, wherever in it the import stands."""
@@ -94,8 +91,9 @@ def test_nothing_of_ours_imports_the_tests_or_imports_relatively(folder):
         assert "tests" not in imported_roots(path.read_text()), path.relative_to(ROOT)
 
 
-def test_the_oracle_imports_nothing_of_ours():
-    assert not imported_roots((ROOT / "tests/oracles/collection.py").read_text()) & OURS
+@pytest.mark.parametrize("path", modules("tests/oracles"), ids=lambda path: path.stem)
+def test_the_oracles_import_nothing_of_ours(path):
+    assert not imported_roots(path.read_text()) & OURS
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from msgspec import Meta, Struct
 from storage import array_blob
 from topics.codecs.json_record import BadRecord, decode
 
-KINDS = ("ranked", "relaxed")  # of the collections that can have bases
 VERSION = 1  # of this record and of the blobs that it names
 
 TREE_MAGIC, STATE_MAGIC = b"PTRE", b"PSTA"

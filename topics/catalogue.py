@@ -1,35 +1,17 @@
-"""Every topic of a collection: its name, partitions and how long it keeps records.
+"""Names in Kafka: every topic that a collection may have, and the consumer groups of its workers.
 
-Names are `<prefix>.<collection>.<topic>`.  Frames and partials are internal; the rest is the
-contract with producers and consumers.
+Names are `<prefix>.<collection>.<topic>`, and the same for groups.  Which topics a collection has
+is said by its kind (`topics.kinds`).  Frames, partials, bases and routes are internal; the rest is
+the contract with producers and consumers.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from topics.spec import TopicSpec
-
-TOPICS = (
-    "subscriptions",
-    "events",
-    "frames",
-    "partials",
-    "matches",
-    "bases",
-    "routes",
-    "subscriptions.dlq",
-    "events.dlq",
-)
-
-MIB = 1024 * 1024
-# The largest record, as Kafka counts it (after compression, with key and headers).
-RECORD_BYTES = 4 * MIB
-# Many events, or many matches, in one record.
-FRAME_BYTES = 16 * MIB
-# The original record and the headers that say what was wrong with it.
-DEAD_LETTER_BYTES = 5 * MIB
-# Kafka deletes whole segments only: with its default of 1 GiB, a short retention would be long.
-SHORT_SEGMENT_BYTES = 128 * MIB
+from topics.headers import ERROR
+from topics.limits import DEAD_LETTER_BYTES, FRAME_BYTES, RECORD_BYTES, SHORT_SEGMENT_BYTES
 
 MINUTE_MS = 60 * 1000
 HOUR_MS = 60 * MINUTE_MS
@@ -37,6 +19,37 @@ DAY_MS = 24 * HOUR_MS
 
 LONGEST_NAME = 249  # Kafka's limit
 NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+# By the last part of its name: what a consumer group reads.
+GROUPS = {
+    "router": "events",
+    "matcher": "frames; Faust shares their partitions, the shards, among the matchers",
+    "feed": "subscriptions; a shard's own partition is assigned by hand, and committed",
+    "merger": "partials",
+    "routes": "routes, by hand, from their beginning; nothing is committed",
+    "scout": "whatever another reader looks ahead for; nothing is committed",
+    "bases": "bases, by hand, from their beginning; nothing is committed",
+}
+
+# The client of those who assign partitions by hand and commit nothing asks for a name all the same.
+NO_GROUP = "podium-reader"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """What a Kafka topic is to be.  `config` holds only what must not be left to the broker."""
+
+    name: str
+    partitions: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    purpose: str = ""
+    # Records are placed by their key's partition and looked for there, so that another number of
+    # partitions would lose them.
+    placed_by_key: bool = False
+
+    def __post_init__(self) -> None:
+        if self.partitions < 1:
+            raise ValueError(f"{self.name}: got {self.partitions} partitions, expected 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,91 +77,94 @@ def topic_name(prefix: str, collection: str, topic: str) -> str:
     """
     if topic not in TOPICS:
         raise ValueError(f"got topic {topic!r}, expected one of {', '.join(TOPICS)}")
-    name = f"{prefix}.{collection}.{topic}"
+    return _name(prefix, collection, topic)
+
+
+def group_name(prefix: str, collection: str, group: str) -> str:
+    """
+    >>> group_name("podium", "ads", "router")
+    'podium.ads.router'
+    """
+    if group not in GROUPS:
+        raise ValueError(f"got consumer group {group!r}, expected one of {', '.join(GROUPS)}")
+    return _name(prefix, collection, group)
+
+
+def _name(prefix: str, collection: str, last: str) -> str:
+    name = f"{prefix}.{collection}.{last}"
     if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-        raise ValueError(
-            f"got topic name {name!r}, expected at most {LONGEST_NAME} of A-Z a-z 0-9 . _ -"
-        )
+        raise ValueError(f"got name {name!r}, expected at most {LONGEST_NAME} of A-Z a-z 0-9 . _ -")
     return name
 
 
-def catalogue(layout: Layout) -> list[TopicSpec]:
-    """The topics of a collection, in the order of the flow, dead letters last."""
-    return [
-        _topic(
-            layout,
-            "subscriptions",
-            layout.shards,
-            _compacted(layout),
-            "subscription id → JSON; null unsubscribes",
-            placed_by_key=True,
-        ),
-        _topic(
-            layout,
-            "events",
-            layout.events_partitions,
-            _deleted_after(layout.events_retention_ms, RECORD_BYTES),
-            "any key → JSON, one event a record",
-        ),
-        _topic(
-            layout,
-            "frames",
-            layout.shards,
-            _short(layout),
-            "internal: events in columns, router → matcher, partition = shard",
-            placed_by_key=True,
-        ),
-        _topic(
-            layout,
-            "partials",
-            layout.partials_partitions,
-            _short(layout),
-            "internal: answers of one shard, matcher → merger",
-        ),
-        _topic(
-            layout,
-            "matches",
-            layout.matches_partitions,
-            _deleted_after(layout.matches_retention_ms, FRAME_BYTES),
-            "event key → JSON, the k best subscriptions of an event",
-        ),
-        *(
-            _topic(
-                layout,
-                topic,
-                layout.shards,
-                {"cleanup.policy": "compact", "max.message.bytes": str(most_bytes)},
-                f"internal: shard → {what}, partition = shard",
-                placed_by_key=True,
+def catalogue(layout: Layout, topics: Sequence[str]) -> list[TopicSpec]:
+    """The given topics of a collection, in the order of the flow, dead letters last."""
+    specs = []
+    for topic in TOPICS:
+        if topic in topics:
+            made = TOPICS[topic](layout)
+            name = topic_name(layout.prefix, layout.collection, topic)
+            specs.append(
+                TopicSpec(name, made.partitions, made.config, made.purpose, made.placed_by_key)
             )
-            for topic, most_bytes, what in (
-                ("bases", RECORD_BYTES, "its newest base, Spark job → matcher"),
-                ("routes", FRAME_BYTES, "what it covers, matcher → router"),
-            )
-        ),
-        *(
-            _topic(
-                layout,
-                f"{topic}.dlq",
-                1,
-                _deleted_after(layout.dead_letters_retention_ms, DEAD_LETTER_BYTES),
-                f"{topic} that cannot be used, as they came, with `podium-error` headers",
-            )
-            for topic in ("subscriptions", "events")
-        ),
-    ]
+    return specs
 
 
-def _topic(
-    layout: Layout,
-    topic: str,
-    partitions: int,
-    config: dict[str, str],
-    purpose: str,
-    placed_by_key: bool = False,
-) -> TopicSpec:
-    name = topic_name(layout.prefix, layout.collection, topic)
-    return TopicSpec(name, partitions, config, purpose, placed_by_key)
+class _Made(NamedTuple):
+    partitions: int
+    config: dict[str, str]
+    purpose: str
+    placed_by_key: bool = False
+
+
+def _subscriptions(layout: Layout) -> _Made:
+    what = "subscription id → JSON; null unsubscribes"
+    return _Made(layout.shards, _compacted(layout), what, placed_by_key=True)
+
+
+def _events(layout: Layout) -> _Made:
+    config = _deleted_after(layout.events_retention_ms, RECORD_BYTES)
+    return _Made(layout.events_partitions, config, "any key → JSON, one event a record")
+
+
+def _frames(layout: Layout) -> _Made:
+    what = "internal: events in columns, router → matcher, partition = shard"
+    return _Made(layout.shards, _short(layout), what, placed_by_key=True)
+
+
+def _partials(layout: Layout) -> _Made:
+    what = "internal: answers of one shard, matcher → merger"
+    return _Made(layout.partials_partitions, _short(layout), what)
+
+
+def _matches(layout: Layout) -> _Made:
+    config = _deleted_after(layout.matches_retention_ms, FRAME_BYTES)
+    what = "event key → JSON, the k best subscriptions of an event"
+    return _Made(layout.matches_partitions, config, what)
+
+
+def _bases(layout: Layout) -> _Made:
+    what = "internal: shard → its newest base, Spark job → matcher, partition = shard"
+    return _Made(layout.shards, _latest(RECORD_BYTES), what, placed_by_key=True)
+
+
+def _routes(layout: Layout) -> _Made:
+    what = "internal: shard → what it covers, matcher → router, partition = shard"
+    return _Made(layout.shards, _latest(FRAME_BYTES), what, placed_by_key=True)
+
+
+def _dead_letters(of: str) -> Callable[[Layout], _Made]:
+    what = f"{of} that cannot be used, as they came, with `{ERROR}` headers"
+
+    def made(layout: Layout) -> _Made:
+        config = _deleted_after(layout.dead_letters_retention_ms, DEAD_LETTER_BYTES)
+        return _Made(1, config, what)
+
+    return made
+
+
+def _latest(record_bytes: int) -> dict[str, str]:
+    return {"cleanup.policy": "compact", "max.message.bytes": str(record_bytes)}
 
 
 def _compacted(layout: Layout) -> dict[str, str]:
@@ -172,3 +188,17 @@ def _short(layout: Layout) -> dict[str, str]:
     return _deleted_after(layout.frames_retention_ms, FRAME_BYTES) | {
         "segment.bytes": str(SHORT_SEGMENT_BYTES)
     }
+
+
+# In the order of the flow, dead letters last.
+TOPICS: dict[str, Callable[[Layout], _Made]] = {
+    "subscriptions": _subscriptions,
+    "events": _events,
+    "frames": _frames,
+    "partials": _partials,
+    "matches": _matches,
+    "bases": _bases,
+    "routes": _routes,
+    "subscriptions.dlq": _dead_letters("subscriptions"),
+    "events.dlq": _dead_letters("events"),
+}

@@ -12,14 +12,14 @@ cannot be read at all nothing is kept; `podium-error` names its offsets.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-VERSION = 1  # of this set of headers, in `podium-version`
+from topics import headers
+from topics.codecs.json_record import BadRecord
+from topics.headers import Header
+from topics.limits import DEAD_LETTER_KEPT_CUT, DEAD_LETTER_KEPT_WHOLE
 
-# What is kept in full; the topic takes 5 MiB, these headers included.
-MOST_BYTES = 4 * 1024 * 1024 + 512 * 1024
-KEPT_BYTES = 1024 * 1024
+VERSION = 1  # of this set of headers
+
 _FRAMING_BYTES = 10  # of a header: two lengths, as Kafka writes them, at most
-
-Header = tuple[str, bytes | None]
 
 
 class DeadLetter(NamedTuple):
@@ -32,6 +32,20 @@ class DeadLetter(NamedTuple):
     error: str
     field: str
 
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        partition: int,
+        offset: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[Header],
+        bad: BadRecord,
+    ) -> "DeadLetter":
+        """Of the record that was read at this place."""
+        return cls(topic, partition, offset, key, value, headers, str(bad), bad.field)
+
     @property
     def source(self) -> str:
         return f"{self.topic}[{self.partition}]@{self.offset}"
@@ -39,32 +53,32 @@ class DeadLetter(NamedTuple):
     @property
     def nbytes(self) -> int:
         """As Kafka counts it, or a little more."""
-        headers = sum(
+        of_headers = sum(
             len(name.encode()) + len(value or b"") + _FRAMING_BYTES for name, value in self.headers
         )
-        return len(self.key or b"") + len(self.value or b"") + headers
+        return len(self.key or b"") + len(self.value or b"") + of_headers
 
     def fitting(self) -> "DeadLetter":
         """The letter as it is, or what can be kept of one that is too large."""
-        return self if self.nbytes <= MOST_BYTES else self.cut()
+        return self if self.nbytes <= DEAD_LETTER_KEPT_WHOLE else self.cut()
 
-    def cut(self, kept: int = KEPT_BYTES) -> "DeadLetter":
+    def cut(self, kept: int = DEAD_LETTER_KEPT_CUT) -> "DeadLetter":
         """So much of key and value, and how long they were."""
         sizes = f"key {len(self.key or b'')} bytes, value {len(self.value or b'')} bytes"
         return self._replace(
             key=self.key and self.key[:kept],
             value=self.value and self.value[:kept],
-            headers=[("podium-cut", sizes.encode())],
+            headers=[(headers.CUT, sizes.encode())],
         )
 
     def annotated_headers(self) -> list[Header]:
         return [
             *self.headers,
             # JSON can spell half a surrogate pair, which UTF-8 cannot.
-            ("podium-error", self.error.encode(errors="backslashreplace")),
-            ("podium-error-field", self.field.encode(errors="backslashreplace")),
-            ("podium-topic", self.topic.encode()),
-            ("podium-partition", str(self.partition).encode()),
-            ("podium-offset", str(self.offset).encode()),
-            ("podium-version", str(VERSION).encode()),
+            (headers.ERROR, self.error.encode(errors="backslashreplace")),
+            (headers.ERROR_FIELD, self.field.encode(errors="backslashreplace")),
+            (headers.TOPIC, self.topic.encode()),
+            (headers.PARTITION, str(self.partition).encode()),
+            (headers.OFFSET, str(self.offset).encode()),
+            (headers.VERSION, str(VERSION).encode()),
         ]

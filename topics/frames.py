@@ -20,32 +20,65 @@ that died half-way can be told from the answers to its successor's frames.
 answers to the frame, also while the number of these partitions changes.  `fingerprint` is of the
 kind and the attributes that the values are of: a shard of others cannot answer.
 
-With routing a shard gets only the events that its routes let through.  `routed` says for each shard
-of the collection up to which subscription offset the routes spoke, less one, that an event which it
-did not get was kept from it by.
+With routing a shard gets only the events that its routes let through.  `routes as of` says for each
+shard of the collection up to which subscription offset the routes spoke, less one, that an event
+which it did not get was kept from it by.
 """
 
 import hashlib
 import json
-import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from topics.codecs.byte_strings import Keys
-from topics.codecs.columns import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
-from topics.events import mixed as mixed_events
-from topics.events.mixed import MixedColumns
+from topics.codecs.byte_strings import ByteStrings
+from topics.codecs.columns import CodecError, RecordLayout, check_lengths
 
 MAGIC, VERSION = b"PODF", 3
-_HEADER = struct.Struct("<HHHHIIQqqqqQQQ")
 
+
+def _words_of_payload(header: Any) -> int:
+    if header.payload_bytes:
+        return -(-header.payload_bytes // 8)
+    return header.events * header.attributes
+
+
+_LAYOUT = RecordLayout(
+    MAGIC,
+    VERSION,
+    [
+        ("shard", "H"),
+        ("attributes", "H"),
+        ("shards_taking_part", "H"),
+        ("shards_routed", "H"),
+        ("partition", "I"),
+        ("events", "I"),
+        ("key_bytes", "Q"),
+        ("epoch", "q"),
+        ("first", "q"),
+        ("last", "q"),
+        ("after", "q"),
+        ("payload_bytes", "Q"),
+        ("answers", "Q"),
+        ("fingerprint", "Q"),
+    ],
+    [
+        ("routes_as_of", "<i8", "shards_routed"),
+        ("offsets", "<i8", "events"),
+        ("timestamps", "<i8", "events"),
+        ("payload", "<f8", _words_of_payload),
+        ("ks", "<i4", "events"),
+        ("key_lengths", "<i4", "events"),
+        ("taking_part", "<u2", "shards_taking_part"),
+        ("keys", "u1", "key_bytes"),
+    ],
+)
 
 NOT_ROUTED = np.empty(0, np.int64)
 
 
-class FrameName(NamedTuple):
+class FrameId(NamedTuple):
     partition: int  # of the events topic
     epoch: int
     first: int  # offsets of the first and the last event, in whatever shard
@@ -53,16 +86,16 @@ class FrameName(NamedTuple):
 
 
 class Frame(NamedTuple):
-    name: FrameName
+    frame_id: FrameId
     shard: int
     taking_part: np.ndarray  # u2[s]  the shards that have to answer
     after: int  # answer only when the subscriptions up to this offset are in
     offsets: np.ndarray  # i8[m]
     timestamps: np.ndarray  # i8[m]  the events' own, in ms
-    events: np.ndarray | MixedColumns  # f8[m, d], NaN where the event lacks the attribute
+    payload: np.ndarray  # f8[m, d] or u1[n]  the events, in the form of their kind
     ks: np.ndarray  # i4[m]
-    keys: Keys  # of the events
-    routed: np.ndarray = NOT_ROUTED  # i8[r]  by shard
+    keys: ByteStrings  # of the events
+    routes_as_of: np.ndarray = NOT_ROUTED  # i8[r]  by shard
     answers: int = 0  # partition of the partials topic
     fingerprint: int = 0
 
@@ -78,69 +111,57 @@ def fingerprint(kind: str, attributes: Sequence[str]) -> int:
 
 
 def encode(frame: Frame) -> bytes:
-    mixed = b""
-    attributes = 0
-    if isinstance(frame.events, MixedColumns):
-        mixed = mixed_events.encode(frame.events)
-        values = np.frombuffer(mixed + bytes(-len(mixed) % 8), np.uint8)
+    if frame.payload.ndim == 2:
+        payload, attributes, payload_bytes = frame.payload, frame.payload.shape[1], 0
     else:
-        values, attributes = frame.events, frame.events.shape[1]
-    header = _HEADER.pack(
-        frame.shard,
-        attributes,
-        len(frame.taking_part),
-        len(frame.routed),
-        frame.name.partition,
-        len(frame.offsets),
-        frame.keys.data.size,
-        frame.name.epoch,
-        frame.name.first,
-        frame.name.last,
-        frame.after,
-        len(mixed),
-        frame.answers,
-        frame.fingerprint,
+        attributes, payload_bytes = 0, len(frame.payload)
+        payload = np.concatenate((frame.payload, np.zeros(-payload_bytes % 8, np.uint8)))
+    return _LAYOUT.write(
+        shard=frame.shard,
+        attributes=attributes,
+        shards_taking_part=len(frame.taking_part),
+        shards_routed=len(frame.routes_as_of),
+        partition=frame.frame_id.partition,
+        events=len(frame.offsets),
+        key_bytes=frame.keys.data.size,
+        epoch=frame.frame_id.epoch,
+        first=frame.frame_id.first,
+        last=frame.frame_id.last,
+        after=frame.after,
+        payload_bytes=payload_bytes,
+        answers=frame.answers,
+        fingerprint=frame.fingerprint,
+        routes_as_of=frame.routes_as_of,
+        offsets=frame.offsets,
+        timestamps=frame.timestamps,
+        payload=payload,
+        ks=frame.ks,
+        key_lengths=frame.keys.lengths,
+        taking_part=frame.taking_part,
+        keys=frame.keys.data,
     )
-    columns = [frame.routed, frame.offsets, frame.timestamps, values, frame.ks]
-    columns += [frame.keys.lengths, frame.taking_part, frame.keys.data]
-    return join(MAGIC, VERSION, header, columns)
 
 
 def decode(data: bytes | memoryview) -> Frame:
-    shard, attributes, taking, shards, partition, events, key_bytes, *rest = open_header(
-        data, MAGIC, VERSION, _HEADER
-    )
-    epoch, first, last, after, mixed, answers, declared = rest
-    routed, offsets, timestamps, values, ks, key_lengths, taking_part, keys = columns_at(
-        data,
-        PREAMBLE.size + _HEADER.size,
-        [
-            ("<i8", shards),
-            ("<i8", events),
-            ("<i8", events),
-            ("u1", mixed + -mixed % 8) if mixed else ("<f8", events * attributes),
-            ("<i4", events),
-            ("<i4", events),
-            ("<u2", taking),
-            ("u1", key_bytes),
-        ],
-    )
-    check_lengths("keys", key_lengths, key_bytes)
-    if ks.min(initial=0) < 0:
-        raise CodecError(f"got an event that asks for {ks.min()} hits, expected 0 or more")
+    read = _LAYOUT.read(data)
+    check_lengths("keys", read.key_lengths, read.key_bytes)
+    if read.ks.min(initial=0) < 0:
+        raise CodecError(f"got an event that asks for {read.ks.min()} hits, expected 0 or more")
+    if read.payload_bytes:
+        payload = read.payload.view(np.uint8)[: read.payload_bytes]
+    else:
+        payload = read.payload.reshape(read.events, read.attributes)
     return Frame(
-        FrameName(partition, epoch, first, last),
-        shard,
-        taking_part,
-        after,
-        offsets,
-        timestamps,
-        mixed_events.decode_columns(values[:mixed].data)
-        if mixed
-        else values.reshape(events, attributes),
-        ks,
-        Keys(key_lengths, keys),
-        routed,
-        answers,
-        declared,
+        frame_id=FrameId(read.partition, read.epoch, read.first, read.last),
+        shard=read.shard,
+        taking_part=read.taking_part,
+        after=read.after,
+        offsets=read.offsets,
+        timestamps=read.timestamps,
+        payload=payload,
+        ks=read.ks,
+        keys=ByteStrings(read.key_lengths, read.keys),
+        routes_as_of=read.routes_as_of,
+        answers=read.answers,
+        fingerprint=read.fingerprint,
     )

@@ -5,7 +5,7 @@ and each shard's in the order it gave them.  A record is a bundle.
 
     PODP | version | shard u16, shards taking part u16, partition u32, events u32, hits u32,
     key bytes u64, id bytes u64, epoch i64, first i64, last i64, as of i64, shards routed u64
-    routed i64[r] | offsets i64[m] | timestamps i64[m] | scores f64[h] | ids i64[h]
+    routes as of i64[r] | offsets i64[m] | timestamps i64[m] | scores f64[h] | ids i64[h]
     ks i32[m] | key lengths i32[m] | counts i32[m] | id text lengths i32[h]
     taking part u16[s] | keys | id texts
 
@@ -13,119 +13,112 @@ and each shard's in the order it gave them.  A record is a bundle.
 string, quotes and escapes included, ready to be copied into match records.
 """
 
-import struct
 from typing import NamedTuple
 
 import numpy as np
 
-from topics.codecs.byte_strings import Keys
-from topics.codecs.columns import PREAMBLE, CodecError, check_lengths, columns_at, join, open_header
-from topics.frames import NOT_ROUTED, FrameName
+from topics.codecs.byte_strings import ByteStrings
+from topics.codecs.columns import CodecError, RecordLayout, check_lengths
+from topics.frames import NOT_ROUTED, FrameId
 
 MAGIC, VERSION = b"PODP", 2
-_HEADER = struct.Struct("<HHIIIQQqqqqQ")
+_LAYOUT = RecordLayout(
+    MAGIC,
+    VERSION,
+    [
+        ("shard", "H"),
+        ("shards_taking_part", "H"),
+        ("partition", "I"),
+        ("events", "I"),
+        ("hits", "I"),
+        ("key_bytes", "Q"),
+        ("id_bytes", "Q"),
+        ("epoch", "q"),
+        ("first", "q"),
+        ("last", "q"),
+        ("as_of", "q"),
+        ("shards_routed", "Q"),
+    ],
+    [
+        ("routes_as_of", "<i8", "shards_routed"),
+        ("offsets", "<i8", "events"),
+        ("timestamps", "<i8", "events"),
+        ("scores", "<f8", "hits"),
+        ("ids", "<i8", "hits"),
+        ("ks", "<i4", "events"),
+        ("key_lengths", "<i4", "events"),
+        ("counts", "<i4", "events"),
+        ("id_lengths", "<i4", "hits"),
+        ("taking_part", "<u2", "shards_taking_part"),
+        ("keys", "u1", "key_bytes"),
+        ("id_texts", "u1", "id_bytes"),
+    ],
+)
 
 
 class Partial(NamedTuple):
-    frame: FrameName
+    frame_id: FrameId
     shard: int
     taking_part: np.ndarray  # u2[s]
     as_of: int  # last subscription offset that the shard had applied
     offsets: np.ndarray  # i8[m]  of the events
     timestamps: np.ndarray  # i8[m]
     ks: np.ndarray  # i4[m]
-    keys: Keys  # of the events
+    keys: ByteStrings  # of the events
     counts: np.ndarray  # i4[m]  hits of each event
     scores: np.ndarray  # f8[h]  hits of all events, event by event, best first
     ids: np.ndarray  # i8[h]
-    id_texts: Keys
-    routed: np.ndarray = NOT_ROUTED  # i8[r]  as the frame has it
+    id_texts: ByteStrings
+    routes_as_of: np.ndarray = NOT_ROUTED  # i8[r]  as the frame has it
 
 
 def encode(partial: Partial) -> bytes:
-    header = _HEADER.pack(
-        partial.shard,
-        len(partial.taking_part),
-        partial.frame.partition,
-        len(partial.offsets),
-        len(partial.ids),
-        partial.keys.data.size,
-        partial.id_texts.data.size,
-        partial.frame.epoch,
-        partial.frame.first,
-        partial.frame.last,
-        partial.as_of,
-        len(partial.routed),
+    return _LAYOUT.write(
+        shard=partial.shard,
+        shards_taking_part=len(partial.taking_part),
+        partition=partial.frame_id.partition,
+        events=len(partial.offsets),
+        hits=len(partial.ids),
+        key_bytes=partial.keys.data.size,
+        id_bytes=partial.id_texts.data.size,
+        epoch=partial.frame_id.epoch,
+        first=partial.frame_id.first,
+        last=partial.frame_id.last,
+        as_of=partial.as_of,
+        shards_routed=len(partial.routes_as_of),
+        routes_as_of=partial.routes_as_of,
+        offsets=partial.offsets,
+        timestamps=partial.timestamps,
+        scores=partial.scores,
+        ids=partial.ids,
+        ks=partial.ks,
+        key_lengths=partial.keys.lengths,
+        counts=partial.counts,
+        id_lengths=partial.id_texts.lengths,
+        taking_part=partial.taking_part,
+        keys=partial.keys.data,
+        id_texts=partial.id_texts.data,
     )
-    columns = [
-        partial.routed,
-        partial.offsets,
-        partial.timestamps,
-        partial.scores,
-        partial.ids,
-        partial.ks,
-        partial.keys.lengths,
-        partial.counts,
-        partial.id_texts.lengths,
-        partial.taking_part,
-        partial.keys.data,
-        partial.id_texts.data,
-    ]
-    return join(MAGIC, VERSION, header, columns)
 
 
 def decode(data: bytes | memoryview) -> Partial:
-    (
-        shard,
-        taking,
-        partition,
-        events,
-        hits,
-        key_bytes,
-        id_bytes,
-        epoch,
-        first,
-        last,
-        as_of,
-        shards,
-    ) = open_header(data, MAGIC, VERSION, _HEADER)
-    routed, offsets, timestamps, scores, ids, ks, key_lengths, counts, id_lengths, *rest = (
-        columns_at(
-            data,
-            PREAMBLE.size + _HEADER.size,
-            [
-                ("<i8", shards),
-                ("<i8", events),
-                ("<i8", events),
-                ("<f8", hits),
-                ("<i8", hits),
-                ("<i4", events),
-                ("<i4", events),
-                ("<i4", events),
-                ("<i4", hits),
-                ("<u2", taking),
-                ("u1", key_bytes),
-                ("u1", id_bytes),
-            ],
-        )
-    )
-    taking_part, keys, id_texts = rest
-    check_lengths("keys", key_lengths, key_bytes)
-    check_lengths("ids", id_lengths, id_bytes)
-    if counts.min(initial=0) < 0 or counts.sum(dtype=np.int64) != hits:
-        raise CodecError(f"got counts of hits that do not add up to {hits}")
+    read = _LAYOUT.read(data)
+    check_lengths("keys", read.key_lengths, read.key_bytes)
+    check_lengths("ids", read.id_lengths, read.id_bytes)
+    if read.counts.min(initial=0) < 0 or read.counts.sum(dtype=np.int64) != read.hits:
+        raise CodecError(f"got counts of hits that do not add up to {read.hits}")
     return Partial(
-        FrameName(partition, epoch, first, last),
-        shard,
-        taking_part,
-        as_of,
-        offsets,
-        timestamps,
-        ks,
-        Keys(key_lengths, keys),
-        counts,
-        scores,
-        ids,
-        Keys(id_lengths, id_texts),
-        routed,
+        frame_id=FrameId(read.partition, read.epoch, read.first, read.last),
+        shard=read.shard,
+        taking_part=read.taking_part,
+        as_of=read.as_of,
+        offsets=read.offsets,
+        timestamps=read.timestamps,
+        ks=read.ks,
+        keys=ByteStrings(read.key_lengths, read.keys),
+        counts=read.counts,
+        scores=read.scores,
+        ids=read.ids,
+        id_texts=ByteStrings(read.id_lengths, read.id_texts),
+        routes_as_of=read.routes_as_of,
     )

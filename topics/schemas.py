@@ -4,11 +4,10 @@ from typing import Any
 
 import msgspec
 
+from topics import headers
 from topics.bases import Base
-from topics.events.contract import AttributeValue
-from topics.events.mixed import MixedValue
+from topics.kinds import KINDS
 from topics.matches import MatchRecord
-from topics.subscriptions import BooleanSubscription, RankedSubscription, RelaxedSubscription
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -16,13 +15,12 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def all_schemas() -> dict[str, dict[str, Any]]:
     """Schema by file name, as `podium schemas` writes them."""
     return {
-        "subscriptions.ranked.json": _schema(RankedSubscription, "A subscription of kind ranked"),
-        "subscriptions.relaxed.json": _schema(
-            RelaxedSubscription, "A subscription of kind relaxed"
-        ),
-        "subscriptions.boolean.json": _schema(
-            BooleanSubscription, "A subscription of kind boolean"
-        ),
+        **{
+            f"subscriptions.{name}.json": _schema(
+                kind.subscription, f"A subscription of kind {name}"
+            )
+            for name, kind in KINDS.items()
+        },
         "events.json": _event_schema(),
         "matches.json": _schema(MatchRecord, "The best subscriptions of one event"),
         "bases.json": _schema(Base, "The newest base of one shard"),
@@ -35,8 +33,9 @@ def _schema(contract: Any, title: str) -> dict[str, Any]:
 
 
 def _event_schema() -> dict[str, Any]:
-    """Attributes are numbers, in kind `boolean` also strings; the collection names them."""
-    (value, mixed), definitions = msgspec.json.schema_components([AttributeValue, MixedValue])
+    """Which form an attribute has is a matter of the kind; the collection names them."""
+    values = dict(kind.event_value for kind in KINDS.values())
+    schemas, definitions = msgspec.json.schema_components(list(values.values()))
     return {
         "$schema": _DIALECT,
         "title": "An event: a flat object of attributes",
@@ -44,21 +43,20 @@ def _event_schema() -> dict[str, Any]:
         "type": "object",
         "examples": [{"age": 28, "credit_score": {"value": 441, "weight": 0.3}}],
         "$defs": {
-            "attribute": value,
-            "boolean_attribute": mixed,
+            **dict(zip(values, schemas, strict=True)),
             **dict(definitions.items()),
         },
     }
 
 
 def _dead_letter_schema() -> dict[str, Any]:
-    headers = {
-        "podium-error": "what was got and what was expected",
-        "podium-error-field": "path of the field at fault; `key` or `value` for the whole",
-        "podium-topic": "topic that the record was read from",
-        "podium-partition": "its partition, decimal",
-        "podium-offset": "its offset, decimal",
-        "podium-version": "version of this set of headers, decimal",
+    said = {
+        headers.ERROR: "what was got and what was expected",
+        headers.ERROR_FIELD: "path of the field at fault; `key` or `value` for the whole",
+        headers.TOPIC: "topic that the record was read from",
+        headers.PARTITION: "its partition, decimal",
+        headers.OFFSET: "its offset, decimal",
+        headers.VERSION: "version of this set of headers, decimal",
     }
     cut = "only if the record was too large to be kept whole: the sizes that key and value had"
     return {
@@ -67,7 +65,7 @@ def _dead_letter_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             name: {"type": "string", "description": text}
-            for name, text in (headers | {"podium-cut": cut}).items()
+            for name, text in (said | {headers.CUT: cut}).items()
         },
-        "required": list(headers),
+        "required": list(said),
     }

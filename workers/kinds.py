@@ -1,57 +1,65 @@
-"""What differs from kind to kind in a matcher: how subscriptions are read and indexed."""
+"""Who works for a collection of each kind: its pipeline, as data.
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+    events → router → frames → matcher → partials → merger → matches
 
-import numpy as np
+`podium worker ROLE`, `podium up`, the consumer groups that `podium status` looks at, the warm-up
+and the demo all follow this table.  It imports nothing that takes long: a worker answers for its
+health before it loads an index.
+"""
 
-from configs.collection import Collection
-from indexes.hits import HitTable
-from indexes.intervals import SOPTRTree
-from indexes.kinds import AnyIndex, index_from, new_index
-from topics.subscriptions import KINDS, SubscriptionContract, contract_for
-
-__all__ = ["KINDS", "AnyIndex", "ShardIndex", "contract_of", "index_from", "new_index"]
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 
-class ShardIndex(Protocol):
-    """What a shard asks of an index; columns are those of the kind's contract.
+class Role(NamedTuple):
+    """One kind of process.
 
-    An index answers from a base, which is never changed, and from what came since.
+    `<package>.<name>` has `run(context) -> exit code`, and `<package>.warm_up` has
+    `warm_up(collection)`, which compiles all that the role calls.
     """
 
-    def __len__(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int: ...
-
-    def insert_many(self, ids: np.ndarray, *columns: Any) -> None: ...
-
-    def delete_many(self, ids: np.ndarray) -> None: ...
-
-    @property
-    def delta_share(self) -> float: ...
-
-    @property
-    def is_worn(self) -> bool: ...
-
-    def rebase(self) -> None: ...
-
-    @property
-    def is_stale(self) -> bool: ...
-
-    def refresh(self) -> None: ...
-
-    def replace_base(self, trees: Sequence[SOPTRTree], since: int) -> None: ...
-
-    def fork(self) -> "ShardIndex": ...
-
-    def ids(self) -> np.ndarray: ...
-
-    def to_arrays(self) -> Any: ...
-
-    def top_k_many(self, events: Any, k: int) -> HitTable: ...
+    name: str
+    package: str
+    reads: str  # the topic that its work comes from
+    groups: tuple[str, ...]  # consumer groups (`topics.catalogue`) whose lag is the role's
+    # Whether it holds shards: as many processes as one likes share them, and one that is back in
+    # time keeps its own (`--instance-id`).
+    holds_shards: bool = False
 
 
-def contract_of(collection: Collection) -> SubscriptionContract:
-    return contract_for(collection.kind, collection.attributes)
+class Kind(NamedTuple):
+    pipeline: tuple[Role, ...]
+    # A small subscription that constrains this attribute, its number telling it from others.
+    sample: Callable[[str, int], dict[str, Any]]
+    # Attributes of collections whose indexes are compiled apart.
+    shapes: tuple[tuple[str, ...], ...]
+
+
+MATCHING = (
+    Role("router", "workers.router", "events", ("router",)),
+    Role("matcher", "workers.matcher", "frames", ("matcher", "feed"), holds_shards=True),
+    Role("merger", "workers.merger", "partials", ("merger",)),
+)
+
+KINDS: dict[str, Kind] = {
+    "ranked": Kind(
+        pipeline=MATCHING,
+        sample=lambda name, number: {"where": {name: [None, number]}, "score": number},
+        shapes=(("a",), ("a", "b")),
+    ),
+    "relaxed": Kind(
+        pipeline=MATCHING,
+        sample=lambda name, number: {"where": {name: [None, number]}, "weights": {name: number}},
+        shapes=(("a", "b"),),
+    ),
+    "boolean": Kind(
+        pipeline=MATCHING,
+        sample=lambda name, number: {"all": [{"attr": name, "op": "<=", "value": number}]},
+        shapes=(("a",),),
+    ),
+}
+
+
+def roles() -> dict[str, Role]:
+    """Every role of every pipeline, by name."""
+    return {role.name: role for kind in KINDS.values() for role in kind.pipeline}

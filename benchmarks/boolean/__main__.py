@@ -5,77 +5,61 @@ targets for speed and memory.  Each writes a Markdown page, with plots, that nam
 versions.
 """
 
-import argparse
 import sys
-from collections.abc import Callable
-from importlib.util import find_spec
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from benchmarks.script import QUICK_RESULTS, RESULTS
-from workers.process.latency import keep_calm
+from benchmarks.script import Experiment, Script, Step, run
+from workers.process.latency import tune_for_latency
 
 if TYPE_CHECKING:
-    from benchmarks.boolean.lab import Lab
+    from benchmarks.boolean.lab import Sizes
     from benchmarks.report import Section
 
 NAMES = (
     "speed", "probability", "topk", "operators", "size", "dimensions", "cardinality",
     "construction",
 )  # fmt: skip
-EXTRA = {"matplotlib": ">=3.10"}  # what the plots need beyond Podium itself
+PACKAGES = ("numpy", "numba", "matplotlib")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parse(arguments)
-    screen = Console(stderr=True)
-    missing = [f"'{name}{version}'" for name, version in EXTRA.items() if find_spec(name) is None]
-    if missing:
-        command = f"{sys.executable} -m pip install {' '.join(missing)}"
-        screen.print(f"benchmarks: missing packages; install with:\n  {command}", markup=False)
-        return 2
-
-    # Imported here, so that what is missing can be named first.
-    from benchmarks import measure, report
-    from benchmarks.boolean.lab import QUICK, Lab, Sizes
-
-    out = options.out or (QUICK_RESULTS if options.quick else RESULTS)
-    sizes = QUICK if options.quick else Sizes()
-    lab = Lab(sizes, lambda what: screen.print(what, markup=False, soft_wrap=True))
-    for name in [options.only] if options.only else NAMES:
-        before = measure.load()
-        section = _experiment(name)(lab)
-        machine = measure.environment()
-        machine["load average"] = f"{before} before, {measure.load()} after"
-        machine["repetitions"] = (
-            f"{measure.REPETITIONS} in each of {sizes.turns} turns of asking every index, after a"
-            " warm-up; seed 0"
-        )
-        path = report.write(section, machine, out)
-        screen.print(f"wrote {path}", markup=False, soft_wrap=True)
-    return 0
-
-
-def _parse(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m benchmarks.boolean", description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help="small sizes, to see that it runs; no fair figures"
+    script = Script(
+        "benchmarks.boolean", __doc__ or "", NAMES, PACKAGES, _open, remarks=_repetitions
     )
-    parser.add_argument("--only", choices=NAMES, help="run one experiment")
-    where = f"where results go (default: {RESULTS.name} beside this script; quick: {QUICK_RESULTS})"
-    parser.add_argument("--out", type=Path, help=where)
-    return parser.parse_args(arguments)
+    return run(script, arguments)
 
 
-def _experiment(name: str) -> "Callable[[Lab], Section]":
+def _sizes(quick: bool) -> "Sizes":
+    from benchmarks.boolean import lab as boolean_lab
+
+    return boolean_lab.QUICK if quick else boolean_lab.Sizes()
+
+
+def _repetitions(quick: bool) -> dict[str, str]:
+    from benchmarks import measure
+
+    turns = f"{measure.REPETITIONS} in each of {_sizes(quick).turns} turns"
+    return {"repetitions": f"{turns} of asking every index, after a warm-up; seed 0"}
+
+
+@contextmanager
+def _open(quick: bool, step: Step) -> Iterator[Experiment]:
     from benchmarks.boolean import experiments as boolean_experiments
     from benchmarks.boolean import speed as boolean_speed
+    from benchmarks.boolean.lab import Lab
 
-    return getattr(boolean_speed if name == "speed" else boolean_experiments, name)
+    lab = Lab(_sizes(quick), step)
+
+    def perform(name: str) -> "Section":
+        where = boolean_speed if name == "speed" else boolean_experiments
+        section: Section = getattr(where, name)(lab)
+        return section
+
+    yield perform
 
 
 if __name__ == "__main__":
-    keep_calm()  # as a matcher does: memory that was used once serves again
+    tune_for_latency()  # as a matcher does: memory that was used once serves again
     sys.exit(main())

@@ -8,12 +8,12 @@ from benchmarks.covering.lab import Lab
 from benchmarks.intervals.targets import Row
 from benchmarks.measure import repeat
 from benchmarks.report import Section, Table
+from indexes.boxes import SubscriptionBoxes
 from topics.routes import RouteRecord
 from workers.router.route_table import RouteTable
-from workers.routing.boxes import OwnedBoxes
 from workers.routing.placement import make_plan, middles_of
-from workers.routing.route_set import RouteKeeper
-from workers.shard.renewal import IndexChange
+from workers.routing.route_set import RouteSet
+from workers.shard.shard import IndexChange
 
 __all__ = ["routing"]
 
@@ -60,7 +60,7 @@ def _planned(middles: np.ndarray, reach: np.ndarray, events: np.ndarray) -> np.n
     known = middles[::_SAMPLED]
     rows = np.arange(len(known))
     ends = known - reach[::_SAMPLED], known + reach[::_SAMPLED]
-    boxes = OwnedBoxes(rows, np.zeros_like(rows), *ends)
+    boxes = SubscriptionBoxes(rows, np.zeros_like(rows), *ends)
     plan = make_plan(
         "benchmark", _ATTRIBUTES, _SHARDS, boxes, middles_of(boxes, len(known)), events
     )
@@ -75,7 +75,7 @@ def _published(lab: Lab, middles: np.ndarray, reach: np.ndarray, homes: np.ndarr
         lab.step(f"routes of shard {shard}")
         own = np.flatnonzero(homes == shard)
         columns = (middles[own] - reach[own], middles[own] + reach[own], np.zeros(len(own)))
-        keeper = RouteKeeper("ranked", _ATTRIBUTES, _MOST_BOXES)
+        keeper = RouteSet("ranked", _ATTRIBUTES, _MOST_BOXES)
         changed = keeper.advance([IndexChange(nothing, own, columns)], anew=True)
         table.take(shard, RouteRecord("", 1, 0, len(homes), *changed[1:]))
     return table

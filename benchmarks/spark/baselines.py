@@ -9,15 +9,15 @@ from confluent_kafka import Message, TopicPartition
 
 from configs import Collection, Settings, kafka_client_config
 from indexes.intervals import SOPTArrays, SOPTRTree
+from indexes.kinds import KINDS
 from podium.clients import KafkaClients
+from spark_streaming.driver.topic_admin import topic_id_of
 from spark_streaming.kafka_options import executor_client
-from spark_streaming.tasks.build_bases import trees_of
 from spark_streaming.tasks.shard_state import ShardState
-from spark_streaming.topic_admin import topic_id_of
 from storage.base_store import BaseStore
 from topics.bases import BaseName, decode_state, decode_tree
 from topics.catalogue import topic_name
-from topics.subscriptions import contract_for
+from topics.kinds import contract_for
 from workers.shard.changes import read_changes
 
 __all__ = ["Baseline", "measure_from_state", "measure_from_topic"]
@@ -60,7 +60,9 @@ def measure_from_state(settings: Settings, collection: Collection, end: int) -> 
     contract = contract_for(collection.kind, collection.attributes)
     state = ShardState.from_arrays(arrays, contract)
     read = time.perf_counter()
-    built = list(trees_of(collection.kind, collection.attributes, state))
+    trees = KINDS[collection.kind].trees_for_a_base
+    assert trees is not None
+    built = list(trees(collection.attributes, state.ids, state.columns))
     taken = Baseline(read - began, time.perf_counter() - read)
     for i, tree in enumerate(built):
         stored = decode_tree(name, collection.attributes[i], store.get(name.tree(i)))

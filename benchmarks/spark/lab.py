@@ -5,7 +5,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import redis
 import yaml
 
 from benchmarks.script import Step
@@ -18,10 +17,12 @@ from configs.settings import Settings, load_settings
 from podium.clients import KafkaClients
 from podium.stack import Stack
 from podium.topics_setup import ensure_topics
+from storage.redis_client import open_redis
 from topics.catalogue import topic_name
 from topics.subscriptions.ranked import RankedColumns
 
 _CHUNK = 1_000_000  # subscriptions made up at a time
+_REDIS_TIMEOUT_S = 60.0  # to flush millions of them
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ QUICK = Sizes(
 class Lab:
     def __init__(self, sizes: Sizes, step: Step, stack: Stack) -> None:
         self.sizes, self.step, self.stack = sizes, step, stack
-        with redis.Redis.from_url(stack.redis_url) as client:
+        with open_redis(stack.redis_url, _REDIS_TIMEOUT_S) as client:
             # It would write all of it to disk every minute, while something is being measured.
             client.config_set("save", "")
         self._runs = 0
@@ -88,7 +89,7 @@ class Lab:
     ) -> Run:
         """From nothing: no checkpoint, no base."""
         self.step(f"{collection.name}, {master}")
-        with redis.Redis.from_url(self.stack.redis_url) as client:
+        with open_redis(self.stack.redis_url, _REDIS_TIMEOUT_S) as client:
             client.flushall()
         self._runs += 1
         settings = yaml.safe_load(self.stack.settings_path.read_text())

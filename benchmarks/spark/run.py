@@ -19,12 +19,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.spark.baselines import Baseline, measure_from_state
 from configs import Collection, Settings, load_collection, load_settings
+from configs.logs import log_to_stderr
 from podium.clients import KafkaClients
 from podium.commands.spark import kafka_jars
 from podium.send.sender import PRODUCER
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.bases import BasesJob
-from spark_streaming.jobs import CollectionIO
-from spark_streaming.running import log_to_stderr
 from spark_streaming.session import open_session
 
 __all__ = ["Batch", "Run", "subscription_id"]
@@ -61,7 +61,7 @@ def subscription_id(number: int) -> bytes:
 
 def main(arguments: Sequence[str]) -> None:
     settings_path, collection_path, subscriptions, repetitions, changes = arguments
-    log_to_stderr()
+    log_to_stderr(throttled=False)
     settings, collection = load_settings(settings_path), load_collection(Path(collection_path))
     began = time.perf_counter()
     spark = open_session(settings.spark, "benchmark", kafka_jars())

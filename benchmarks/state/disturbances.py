@@ -13,7 +13,7 @@ from confluent_kafka import Message
 
 from benchmarks.state.lab import Subscriptions
 from benchmarks.state.loop import Disturbance, Loop
-from spark_streaming.tasks.build_bases import trees_of
+from indexes.kinds import KINDS
 from spark_streaming.tasks.shard_state import ShardState
 from storage.base_store import BaseStore
 from topics.bases import VERSION, Base, BaseName, StoredBlob, TreeBlob, encode_tree
@@ -101,8 +101,8 @@ class Renewed(Disturbance):
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
-        self._worn = shard.begin_renewal().index
-        shard.end_renewal(shard.base_offset)
+        self._worn = shard.begin_rebuild().index
+        shard.end_rebuild(shard.base_offset)
 
     def once(self, loop: Loop) -> float:
         rebuild = self.rebuild()
@@ -145,7 +145,9 @@ def stored_base(context: Context, state: ShardState, next_offset: int) -> Base:
     store = BaseStore.open(context.settings.redis.url.get_secret_value())
     name = BaseName(context.names.topic("subscriptions"), "", 0, next_offset)
     trees = []
-    for i, tree in enumerate(trees_of(kind, attributes, state)):
+    build = KINDS[kind].trees_for_a_base
+    assert build is not None
+    for i, tree in enumerate(build(attributes, state.ids, state.columns)):
         parts = encode_tree(name, attributes[i], tree._asdict())
         store.put(name.tree(i), parts)
         blob = StoredBlob.of(name.tree(i), parts)
@@ -169,7 +171,7 @@ def renew(
 ) -> None:
     """As a matcher does it, from another thread than the loop's; with an index that there is."""
     with loop.changing:
-        renewal = shard.begin_renewal()
+        renewal = shard.begin_rebuild()
     if index is not None:
         renewal.index = index
     rebuild(renewal.index)
@@ -177,7 +179,7 @@ def renew(
         renewal.catch_up()
     with loop.changing:
         renewal.catch_up()
-        retired = loop.call(lambda: shard.end_renewal(shard.next_offset))
+        retired = loop.call(lambda: shard.end_rebuild(shard.next_offset))
     del retired  # here, not on the loop
 
 
@@ -219,8 +221,8 @@ class Changing(Disturbance):
     def prepare(self) -> None:
         """The index as quick as can be, and the records of a turn."""
         self._turn += 1
-        self._shard.begin_renewal().index.rebase()
-        self._shard.end_renewal(self._shard.next_offset)
+        self._shard.begin_rebuild().index.rebase()
+        self._shard.end_rebuild(self._shard.next_offset)
         count = min(len(self._data.keys), int(self._seconds * CHANGES_S))
         drawn = Updates.draw(self._data, self._shard.next_offset, count, self._turn)
         self._records, self._due = iter(drawn.records(self._data)), 0.0

@@ -15,21 +15,20 @@ from configs.collection import Collection
 from configs.section import Section
 from configs.settings import Settings, load_settings
 from podium.stack import Stack
+from storage.redis_client import open_redis
 from topics import frames
-from topics.codecs.byte_strings import Keys
-from topics.frames import Frame, FrameName
-from topics.subscriptions import contract_for
+from topics.codecs.byte_strings import ByteStrings
+from topics.frames import Frame, FrameId
 from topics.subscriptions.ranked import RankedColumns
-from workers.kinds import new_index
 from workers.process.context import Context
 from workers.process.health import Health
 from workers.process.names import Names
 from workers.shard.changes import Changes
 from workers.shard.shard import Shard
-from workers.snapshots import open_redis
 
 EVENTS_A_FRAME = 100
 _ID = b"ad-%07d"
+_REDIS_TIMEOUT_S = 60.0  # to flush millions of subscriptions
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Subscriptions(NamedTuple):
 class Lab:
     def __init__(self, sizes: Sizes, step: Step, stack: Stack) -> None:
         self.sizes, self.step, self.stack = sizes, step, stack
-        with redis.Redis.from_url(stack.redis_url) as client:
+        with open_redis(stack.redis_url, _REDIS_TIMEOUT_S) as client:
             # It would write all of it to disk every minute, while something is being measured.
             client.config_set("save", "")
 
@@ -89,7 +88,7 @@ class Lab:
         return Subscriptions([_ID % number for number in numbers], columns, data.queries)
 
     def flush_redis(self) -> None:
-        with redis.Redis.from_url(self.stack.redis_url) as client:
+        with open_redis(self.stack.redis_url, _REDIS_TIMEOUT_S) as client:
             client.flushall()
 
     def context(self, collection: Collection, **settings: Section) -> Context:
@@ -99,7 +98,8 @@ class Lab:
         return Context("matcher", ours, collection, names, Health([]), Event(), deque(maxlen=1))
 
     def redis(self) -> redis.Redis:
-        return open_redis(self.settings().redis)
+        server = self.settings().redis
+        return open_redis(server.url.get_secret_value(), server.timeout_s)
 
 
 def collection_of(attributes: int, name: str = "state") -> Collection:
@@ -113,8 +113,7 @@ def collection_of(attributes: int, name: str = "state") -> Collection:
 
 
 def empty_shard(collection: Collection) -> Shard:
-    contract = contract_for(collection.kind, collection.attributes)
-    return Shard(0, contract, new_index(collection.kind, collection.attributes))
+    return Shard(0, collection.kind, collection.attributes)
 
 
 def shard_of(collection: Collection, changes: Sequence[Changes]) -> Shard:
@@ -136,7 +135,7 @@ def _frame(values: np.ndarray, number: int) -> Frame:
     events = len(values)
     offsets = number * events + np.arange(events)
     return Frame(
-        FrameName(0, 0, int(offsets[0]), int(offsets[-1])),
+        FrameId(0, 0, int(offsets[0]), int(offsets[-1])),
         0,
         np.zeros(1, np.uint16),
         -1,
@@ -144,5 +143,5 @@ def _frame(values: np.ndarray, number: int) -> Frame:
         np.zeros(events, np.int64),
         values,
         np.full(events, Zipf.k, np.int32),
-        Keys.pack([None] * events),
+        ByteStrings.pack([None] * events),
     )

@@ -20,7 +20,7 @@ from benchmarks.state.disturbances import (
 from benchmarks.state.lab import EVENTS_A_FRAME, Lab, collection_of, encoded_frames, shard_of
 from benchmarks.state.loop import FRAMES_S, Disturbance, Latencies, Loop, measure_latencies
 from topics import partials
-from workers.process.latency import keep_calm
+from workers.process.latency import tune_for_latency
 from workers.shard.changes import Changes, read_changes
 from workers.shard.rebuild import MOST_TIME
 from workers.shard.shard import Shard
@@ -84,7 +84,8 @@ class _Bench:
         self._collection = collection_of(attributes, "latency")
         lab.step(f"latency, {attributes} attributes, building the shard")
         self._data = lab.subscriptions(lab.sizes.target, attributes)
-        keep_calm()  # as a matcher; what it does not have is not gone through in its name either
+        # As a matcher; what it does not have is not gone through in its name either.
+        tune_for_latency()
         self._shard = shard_of(self._collection, [self._data.as_changes()])
         count = int(_AGED * lab.sizes.target)
         self._since = Updates.draw(self._data, self._shard.next_offset, count, seed=9)

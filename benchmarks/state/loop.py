@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 
 from topics import frames, partials
-from workers.process.latency import give_way
+from workers.process.latency import lower_priority
 from workers.shard.shard import Shard
 
 __all__ = ["Disturbance", "Latencies", "Loop", "measure_latencies"]
@@ -187,7 +187,7 @@ class _Repeater(threading.Thread):
 
     def run(self) -> None:
         if self._disturbance.gives_way:
-            give_way()
+            lower_priority()
         try:
             while not self.stopping.is_set():
                 rest_s = self._disturbance.once(self._loop)

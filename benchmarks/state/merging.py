@@ -7,8 +7,8 @@ from benchmarks.report import Plot, Section, Table
 from benchmarks.state.lab import Lab
 from benchmarks.workloads.zipf_intervals import Zipf
 from topics import matches, partials
-from topics.codecs.byte_strings import Keys
-from topics.frames import FrameName
+from topics.codecs.byte_strings import ByteStrings
+from topics.frames import FrameId
 from topics.partials import Partial
 from workers.merger.merging import merge
 
@@ -59,18 +59,18 @@ def _answer(shard: int, shards: int, rng: np.random.Generator) -> Partial:
     hits = _EVENTS * Zipf.k
     texts = [b'"ad-%07d"' % number for number in rng.integers(0, 10_000_000, hits).tolist()]
     return Partial(
-        FrameName(0, 0, 0, _EVENTS - 1),
+        FrameId(0, 0, 0, _EVENTS - 1),
         shard,
         np.arange(shards, dtype=np.uint16),
         0,
         np.arange(_EVENTS),
         np.zeros(_EVENTS, np.int64),
         np.full(_EVENTS, Zipf.k, np.int32),
-        Keys.pack([None] * _EVENTS),
+        ByteStrings.pack([None] * _EVENTS),
         np.full(_EVENTS, Zipf.k, np.int32),
         -np.sort(-rng.random((_EVENTS, Zipf.k)), axis=1).ravel(),
         rng.integers(0, 1_000_000, hits),
-        Keys.pack(texts),
+        ByteStrings.pack(texts),
     )
 
 

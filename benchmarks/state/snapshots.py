@@ -154,7 +154,7 @@ def _gathered(collection: Collection, shard: Shard) -> Snapshot:
 
 
 def _restore(shard: Shard, collection: Collection, snapshot: Snapshot) -> None:
-    shard.restore(collection.kind, snapshot.arrays, snapshot.head.next_offset)
+    shard.restore(snapshot.arrays, snapshot.head.next_offset)
     shard.open()
 
 

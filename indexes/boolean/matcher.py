@@ -60,6 +60,11 @@ class BooleanMatcher:
             strings > 4 * strings_at_first + _FEW_STRINGS or columns > 4 * at_first + _FEW_COLUMNS
         )
 
+    @property
+    def rebases_itself(self) -> bool:
+        """There is no base; built anew, the tree forgets strings that nobody names any more."""
+        return True
+
     def insert_many(self, ids: np.ndarray, expressions: Expressions) -> None:
         """Add new ids, each with its alternatives."""
         new = self._tree._require_new(ids)

@@ -63,6 +63,15 @@ class LiveMatcher:
         return base_rules.is_worn(self._live.changed, len(self))
 
     @property
+    def rebases_itself(self) -> bool:
+        """With one attribute every event is answered from the base: to build one here pays."""
+        return True
+
+    @property
+    def unplaced(self) -> int:
+        return 0
+
+    @property
     def is_stale(self) -> bool:
         """Whether it will soon set itself in order, which takes long: never, only its base ages."""
         return False

@@ -83,6 +83,19 @@ class RowMatcher(ABC):
         return base_rules.is_worn(in_deltas + self._trees.buried, len(self))
 
     @property
+    def rebases_itself(self) -> bool:
+        """Whether to build bases here pays.
+
+        With several attributes most events are answered by a scan in rank order: bases that come
+        from elsewhere save memory, but to build them here would only cost time.
+        """
+        return len(self.attributes) == 1
+
+    @property
+    def unplaced(self) -> int:
+        return 0
+
+    @property
     def is_stale(self) -> bool:
         """Whether so much has changed that the coarse form will soon be made anew."""
         return self._changes > max(_SOON_STALE * len(self), _FEW_CHANGES)

@@ -17,6 +17,7 @@ from podium.stack.run import fleet
 from podium.stack.run.folder import ProcessRecord, StackFolder
 from podium.terminal import Failure, counted
 from podium.topics_setup import plan_topics
+from storage.redis_client import open_redis
 
 ANSWER_S = 5.0
 CLOCK_S = 1.0  # retention and end-to-end times are read off timestamps of both sides
@@ -39,11 +40,7 @@ def check_redis(settings: Settings, now: Callable[[], float] = time.time) -> lis
     """Redis, and this machine's clock against that of Redis."""
     timeout_s = min(settings.redis.timeout_s, ANSWER_S)
     try:
-        with redis.Redis.from_url(
-            settings.redis.url.get_secret_value(),
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-        ) as client:
+        with open_redis(settings.redis.url.get_secret_value(), timeout_s) as client:
             version = str(client.info("server")["redis_version"])
             before = now()
             seconds, microseconds = client.time()

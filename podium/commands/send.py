@@ -86,8 +86,8 @@ def send(
     """
     from configs import load_collection, load_settings
     from podium.clients import KafkaClients
-    from podium.send.json_lines import opened
-    from podium.send.run import Run
+    from podium.send.json_lines import open_source
+    from podium.send.run import SendRun
     from podium.send.sender import PRODUCER
 
     if plan is not None and to == "events":
@@ -96,18 +96,18 @@ def send(
     settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
     placing = None if plan is None else _placing(plan, declared)
-    with opened(file) as source:
+    with open_source(file) as source:
         clients = KafkaClients(settings.kafka)
         names = _topics(settings.prefix, declared.name, to)
         partitions = clients.require_topics(
             list(names.values()), f"podium topics create --collection {collection}"
         )
-        run = Run(clients.producer(PRODUCER), names, headers, to, key, keep_going)
+        run = SendRun(clients.producer(PRODUCER), names, headers, to, key, keep_going)
         if placing is not None:
             _require_shards(names["subscriptions"], partitions, declared.shards)
             # Whoever feeds a pipe may want to see each line arrive.
-            run.send_through(partial(placing, at_once=500 if source.size else 1))
-        run.through(source, file)
+            run.wrap_sender(partial(placing, at_once=500 if source.size else 1))
+        run.send_lines(source, file)
     run.show(as_json)
     if run.exit_code:
         raise typer.Exit(run.exit_code)
@@ -127,13 +127,13 @@ def _placing(file: Path, declared: "Collection") -> "Callable[..., PlacedSender]
 
 
 def _headers(to: To, k: int | None, after: str | None) -> "Headers":
-    from topics.tokens import AFTER, parse_token
+    from topics.headers import AFTER, K, parse_token
 
     if to == "subscriptions" and (k is not None or after is not None):
         raise typer.BadParameter("--k and --after are for events, not for --to subscriptions")
     headers: Headers = []
     if k is not None:
-        headers.append(("podium-k", str(k).encode()))
+        headers.append((K, str(k).encode()))
     if after is not None:
         try:
             parse_token(after)

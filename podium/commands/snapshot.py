@@ -122,7 +122,8 @@ class Opened(NamedTuple):
 def _opened(file: Path | None, name: str, shard: int | None) -> Iterator[Opened]:
     """The store; a Redis that does not answer ends the command."""
     from configs import load_collection, load_settings
-    from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore, open_redis
+    from storage.redis_client import open_redis
+    from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore
 
     settings = load_settings(file)
     collection = load_collection(name, settings.collections)
@@ -132,14 +133,15 @@ def _opened(file: Path | None, name: str, shard: int | None) -> Iterator[Opened]
             exit_code=Exit.USAGE,
         )
     shards = list(range(collection.shards)) if shard is None else [shard]
-    with closing(open_redis(settings.redis)) as client:
+    server = settings.redis
+    with closing(open_redis(server.url.get_secret_value(), server.timeout_s)) as client:
         store = SnapshotStore.of(client, settings, collection.name)
         try:
             yield Opened(store, collection, shards)
         except (NoSnapshot, SnapshotFailed) as error:
             unanswered = error.reason in ("unreachable", "slow")
             code, remedy = (Exit.UNREACHABLE, REMEDY) if unanswered else (Exit.WRONG, "")
-            raise Failure(f"Redis at {settings.redis.url}: {error}", remedy, code) from error
+            raise Failure(f"Redis at {server.url}: {error}", remedy, code) from error
 
 
 def _ask(found: Opened) -> None:

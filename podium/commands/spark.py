@@ -54,14 +54,14 @@ def sopt_bases(
     Goes on where it stopped. Without a checkpoint it starts from the beginning of the topic.
     """
     from configs import load_collection, load_settings
+    from configs.logs import log_to_stderr
     from podium.stack.status.jobs import noted
     from spark_streaming.jobs import SOPT_BASES, run_sopt_bases
-    from spark_streaming.running import log_to_stderr
 
     flags = {"kafka.brokers": brokers, "spark.master": master, "http.port": http_port}
     file = settings_path(config, folder)
     settings = load_settings(file, flags)
-    log_to_stderr()
+    log_to_stderr(throttled=False)
     declared = load_collection(collection, settings.collections)
     with noted(file, settings, declared.name, SOPT_BASES) as serving:
         run_sopt_bases(settings, declared, once, kafka_jars(), serving)
@@ -95,16 +95,16 @@ def backfill(
     A run that was stopped goes on when the same is asked again.
     """
     from configs import load_collection, load_settings
-    from spark_streaming.driver.pieces import Asked
+    from configs.logs import log_to_stderr
+    from spark_streaming.driver.pieces import BackfillRequest
     from spark_streaming.jobs import run_backfill
-    from spark_streaming.running import log_to_stderr
 
     flags = {"kafka.brokers": brokers, "spark.master": master}
     settings = load_settings(settings_path(config, folder), flags)
-    log_to_stderr()
+    log_to_stderr(throttled=False)
     declared = load_collection(collection, settings.collections)
-    asked = Asked(since, until, topic, parquet)
-    events = run_backfill(settings, declared, asked, kafka_jars())
+    request = BackfillRequest(since, until, topic, parquet)
+    events = run_backfill(settings, declared, request, kafka_jars())
     say(f"matched {counted(events, 'event')}")
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from podium.stack import DEFAULT_FOLDER
 from podium.terminal import (
-    DEFAULT_FOLDER,
     FOLDER_VARIABLE,
     Exit,
     JsonOption,
@@ -146,7 +146,7 @@ def _serve(
     for each in declared.values():
         step(f"creating the topics of {each.name}")
         ensure_topics(settings, each)
-    served = [fleet.Served(each.name, reference) for reference, each in declared.items()]
+    served = [fleet.Served(each.name, reference, each.kind) for reference, each in declared.items()]
     fleet.start(stack, fleet.plan(stack, served, matchers, settings.prefix), step)
 
 

@@ -31,7 +31,6 @@ POLL_S = 0.2
 BATCH = 500
 
 CONSUMER = {
-    "group.id": "podium-tail",  # never used: partitions are assigned by hand, nothing is committed
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "auto.offset.reset": "earliest",
@@ -78,14 +77,14 @@ def tail(
     from podium.clients import KafkaClients
     from podium.rendering import as_json as json_line
     from podium.rendering import as_line
-    from topics.catalogue import topic_name
+    from topics.catalogue import NO_GROUP, topic_name
 
     settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
     name = topic_name(settings.prefix, declared.name, topic)
     clients = KafkaClients(settings.kafka)
     clients.require_topics([name], f"podium topics create --collection {collection}")
-    consumer = clients.consumer(CONSUMER)
+    consumer = clients.consumer({"group.id": NO_GROUP, **CONSUMER})
     try:
         consumer.assign(_start(clients, consumer, name, from_beginning))
         if not as_json and sys.stderr.isatty():
@@ -128,7 +127,7 @@ def received(message: "Message") -> "Received":
 
     from podium.rendering import Received
     from topics.codecs.json_record import BadRecord
-    from topics.kafka.record_headers import headers_of
+    from topics.headers import headers_of
 
     kind, at = message.timestamp()
     headers: Any  # typed as str or bytes, but read as bytes

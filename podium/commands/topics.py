@@ -19,8 +19,8 @@ from podium.terminal import (
 )
 
 if TYPE_CHECKING:
+    from topics.catalogue import TopicSpec
     from topics.kafka.creation import Plan
-    from topics.spec import TopicSpec
 
 topics = typer.Typer(no_args_is_help=True, help="A collection's topics: list them, create them.")
 

@@ -1,18 +1,20 @@
-"""`podium worker router|matcher|merger`: one process of the fleet."""
+"""`podium worker ROLE`: one process of the fleet."""
 
 import enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from podium.terminal import StackOption, settings_path
+from podium.terminal import (
+    BrokersOption,
+    CollectionOption,
+    ConfigOption,
+    StackOption,
+    settings_path,
+)
+from workers.kinds import roles
 
-
-class Role(enum.StrEnum):
-    router = "router"
-    matcher = "matcher"
-    merger = "merger"
+Role = enum.StrEnum("Role", {name: name for name in roles()})  # type: ignore[misc]
 
 
 def register(app: typer.Typer) -> None:
@@ -21,10 +23,10 @@ def register(app: typer.Typer) -> None:
 
 def worker(
     role: Annotated[Role, typer.Argument(help="what this process does")],
-    collection: Annotated[str, typer.Option(help="name or file of a collection")] = "ads",
-    config: Annotated[Path | None, typer.Option(help="settings file")] = None,
+    collection: CollectionOption = "ads",
+    config: ConfigOption = None,
     folder: StackOption = None,
-    brokers: Annotated[str | None, typer.Option(help="host:port[,host:port…]")] = None,
+    brokers: BrokersOption = None,
     http_port: Annotated[
         int | None, typer.Option(help="of /livez, /readyz and /metrics; 0: any free one")
     ] = None,
@@ -34,8 +36,9 @@ def worker(
     ] = None,
 ) -> None:
     """Run one worker of the fleet until it is told to stop."""
-    if instance_id is not None and role != Role.matcher:
-        raise typer.BadParameter(f"--instance-id is for a matcher, got a {role}")
+    if instance_id is not None and not roles()[role].holds_shards:
+        holders = " or a ".join(name for name, one in roles().items() if one.holds_shards)
+        raise typer.BadParameter(f"--instance-id is for a {holders}, got a {role}")
     from configs.collection import load_collection
     from configs.settings import load_settings
     from workers.main import run_worker

@@ -18,6 +18,7 @@ from podium.stack.run.folder import ProcessRecord
 from podium.terminal import Failure
 from podium.topics_setup import ensure_topics
 from topics.catalogue import topic_name
+from workers.kinds import KINDS
 
 COLLECTION_FILE = PACKAGED / "ads.yaml"
 
@@ -77,12 +78,12 @@ def scene(folder: Path, matchers: int, say: Callable[[str], None]) -> Iterator[S
         _hurry(stack.settings_path)
         settings = load_settings(stack.settings_path)
         ensure_topics(settings, collection)
-        served = [fleet.Served(collection.name, str(COLLECTION_FILE))]
+        served = [fleet.Served(collection.name, str(COLLECTION_FILE), collection.kind)]
         planned = fleet.plan(stack, served, matchers, settings.prefix)
         fleet.start(stack, planned, say)
         ports = {
-            role: [worker.port for worker in planned if worker.labels["role"] == role]
-            for role in ("router", "matcher", "merger")
+            role.name: [worker.port for worker in planned if worker.labels["role"] == role.name]
+            for role in KINDS[collection.kind].pipeline
         }
         clients = KafkaClients(settings.kafka)
         opened.callback(_finish_in_peace)

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from configs.settings import load_settings
 from podium.demo.check import State
 from podium.demo.data import NEW_AD, NEW_BID, UNSUBSCRIBED, Record, Script
 from podium.demo.monitor import Monitor, Workers
@@ -22,6 +23,8 @@ from podium.demo.topics_read import behind, end_offsets
 from podium.demo.verdict import judge
 from podium.demo.watch import Percentiles, Watcher, percentiles
 from podium.terminal import Failure
+from podium.topics_setup import declared_topics
+from workers.kinds import KINDS
 
 LOOK_EVERY_S = 0.05
 STALLED_AFTER_S = 120.0  # Spark takes a minute to start where much else runs
@@ -237,13 +240,11 @@ class Story:
     def _settle(self) -> None:
         """Wait until every event is answered and every match record is read."""
         on, collection = self._on, self._on.collection
-        for role, topic, partitions in (
-            ("router", "events", collection.partitions.events),
-            ("matcher", "frames", collection.shards),
-            ("merger", "partials", collection.partitions.partials),
-        ):
-            lag = partial(behind, on, role, topic, partitions)
-            self._wait(f"the {role}", partial(_is_zero, lag))
+        specs = declared_topics(load_settings(on.stack.settings_path), collection)
+        partitions = {spec.name: spec.partitions for spec in specs}
+        for role in KINDS[collection.kind].pipeline:
+            lag = partial(behind, on, role.name, role.reads, partitions[on.topic(role.reads)])
+            self._wait(f"the {role.name}", partial(_is_zero, lag))
         ends = end_offsets(on.admin, on.topic("matches"), collection.partitions.matches)
         self._wait("reading the matches", partial(self._watcher.has_read, ends))
 

@@ -25,7 +25,7 @@ from podium.demo.scene import Scene
 from podium.demo.topics_read import end_offsets, read_topic
 from podium.demo.watch import Delivered
 from topics import matches
-from topics.tokens import parse_token
+from topics.headers import parse_token
 
 EXAMPLES = 5
 FEWEST_ADS = 3  # of an example

@@ -10,12 +10,13 @@ from confluent_kafka import Consumer, TopicPartition
 from podium.clients import KafkaClients
 from podium.demo.data import visitor_number
 from podium.terminal import Failure
-from topics.tokens import AS_OF
+from topics.catalogue import NO_GROUP
+from topics.headers import AS_OF
 
 BATCH = 5000
 POLL_S = 0.1
 CONSUMER = {
-    "group.id": "podium-demo",  # needed by the client; nothing is committed to it
+    "group.id": NO_GROUP,
     "enable.auto.commit": False,
     "fetch.queue.backoff.ms": 5,
 }

@@ -15,8 +15,9 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from podium.terminal import Exit, Failure
+from topics.limits import RECORD_BYTES
 
-LONGEST_LINE = 4 * 1024 * 1024  # the topics take no longer record
+LONGEST_LINE = RECORD_BYTES
 SKIPPED_AT_ONCE = 64 * 1024
 
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -44,7 +45,7 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Source]:
+def open_source(name: str) -> Iterator[Source]:
     """The lines of the file `name`, unpacked if it ends in .gz; `-` is stdin."""
     if name == "-":
         yield Source(sys.stdin.buffer, sys.stdin.buffer, None)

@@ -12,12 +12,14 @@ import msgspec
 import numpy as np
 
 from configs import Collection
+from indexes.boxes import MOST_ATTRIBUTES
+from indexes.kinds import KINDS
 from podium.send.json_lines import BadLine, Record
 from podium.send.sender import Sender
 from podium.terminal import Exit, Failure
 from topics.codecs.json_record import BadRecord
-from topics.subscriptions import MAX_ID_BYTES, contract_for
-from workers.routing.boxes import MOST_ATTRIBUTES, hulls_of_columns
+from topics.kinds import contract_for
+from topics.subscriptions import MAX_ID_BYTES
 from workers.routing.placement import Cut, Part, Plan, keys_on, middles_of
 
 _LONGEST_ENDING = 8  # `~` and the digits of n
@@ -38,7 +40,7 @@ class PlacedSender:
 
     def __init__(self, sender: Sender, plan: Plan, collection: Collection, at_once: int) -> None:
         self._sender, self._plan, self._at_once = sender, plan, at_once
-        self._kind, self._attributes = collection.kind, collection.attributes
+        self._kind, self._attributes = KINDS[collection.kind], collection.attributes
         self._contract = contract_for(collection.kind, collection.attributes)
         self._waiting: list[_Waiting] = []
 
@@ -86,7 +88,7 @@ class PlacedSender:
     def _homes(self, subscribing: list[_Waiting]) -> list[int]:
         columns = self._contract.columns([one.row for one in subscribing])
         numbers = np.arange(len(subscribing))
-        boxes = hulls_of_columns(self._kind, self._attributes, numbers, columns)
+        boxes = self._kind.boxes_of_columns(self._attributes, numbers, columns)
         return [self._plan.shard_of(row) for row in middles_of(boxes, len(subscribing))]
 
 

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from podium.send.json_lines import BadLine, Line, Record, Source, read_lines, record_of
 from podium.send.sender import Headers, Sender
 from podium.terminal import Exit, counted, note, say, say_json
+from topics.headers import AFTER
 
 SHOWN_PROBLEMS = 10
 FLUSH_S = 90.0  # longer than a record may wait for its acknowledgement
@@ -24,7 +25,7 @@ class Target(Protocol):
     def finish(self, timeout_s: float) -> None: ...
 
 
-class Run:
+class SendRun:
     """One pass over one file."""
 
     def __init__(
@@ -44,11 +45,11 @@ class Run:
         self._broken = False
         self._seconds = 0.0
 
-    def send_through(self, wrapped: Callable[[Sender], Target]) -> None:
-        """Have something between the lines and what sends them."""
-        self._target = wrapped(self._sender)
+    def wrap_sender(self, wrap: Callable[[Sender], Target]) -> None:
+        """Have something between the lines and the sender."""
+        self._target = wrap(self._sender)
 
-    def through(self, source: Source, name: str) -> None:
+    def send_lines(self, source: Source, name: str) -> None:
         began = time.monotonic()
         try:
             for line in with_progress(read_lines(source.stream), source, name):
@@ -101,7 +102,7 @@ class Run:
                     "undelivered": undelivered,
                     "bad_lines": self._bad,
                     "seconds": round(self._seconds, 3),
-                    "podium-after": sender.token or None,
+                    AFTER: sender.token or None,
                 }
             )
             return
@@ -113,7 +114,7 @@ class Run:
         if self._bad:
             say(f"not sent: {counted(self._bad, 'bad line')}")
         if sender.token:
-            say(f"podium-after: {sender.token}")
+            say(f"{AFTER}: {sender.token}")
 
 
 def with_progress(lines: Iterator[Line], source: Source, name: str) -> Iterator[Line]:

@@ -10,8 +10,8 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from podium.send.json_lines import Record
-from topics.catalogue import RECORD_BYTES
-from topics.tokens import format_token
+from topics.headers import format_token
+from topics.limits import RECORD_BYTES
 
 PRODUCER = {
     "partitioner": "murmur2_random",  # keys land where the Java clients put them

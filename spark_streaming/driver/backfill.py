@@ -1,21 +1,19 @@
 """`backfill`: old events matched as a batch, piece by piece."""
 
 import logging
-from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from spark_streaming.collection_io import CollectionIO
+from spark_streaming.driver.checkpoints import Offsets
 from spark_streaming.driver.collection_job import CollectionJob
-from spark_streaming.driver.pieces import Asked, Offsets, open_run, require_topic
+from spark_streaming.driver.pieces import BackfillRequest, open_run, require_topic
 from spark_streaming.errors import UsageError
 from spark_streaming.running import clearer
 from spark_streaming.tasks.build_bases import BuildPlan
 from spark_streaming.tasks.match_events import MatchPlan, for_parquet, for_topic, matched
-
-if TYPE_CHECKING:
-    from spark_streaming.jobs import CollectionIO
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +26,14 @@ class BackfillJob(CollectionJob):
 
     failure: Exception | None = None  # what fails is raised where it is asked for
 
-    def __init__(self, io: "CollectionIO", asked: Asked) -> None:
+    def __init__(self, io: CollectionIO, request: BackfillRequest) -> None:
         super().__init__(io)
-        if (asked.topic is None) == (asked.parquet is None):
+        if (request.topic is None) == (request.parquet is None):
             raise UsageError("a backfill writes to a topic or to Parquet: name one of them")
-        if asked.topic is not None:
-            require_topic(self._client, asked.topic)
-        self._asked, self._events = asked, self._name("events")
-        self._checkpoint = io.checkpoint(f"{BACKFILL}-{asked.run}")
+        if request.topic is not None:
+            require_topic(self._client, request.topic)
+        self._request, self._events = request, self._name("events")
+        self._checkpoint = io.checkpoint(f"{BACKFILL}-{request.run}")
         self.checkpoint_path = self._checkpoint.path
         self.after_loss = (
             f"remove the checkpoint {self.checkpoint_path} and what this run has written, and start"
@@ -51,9 +49,9 @@ class BackfillJob(CollectionJob):
             raise clearer(error, self) from error
 
     def _run(self, most_events: int) -> int:
-        self._checkpoint.claim({**self._identity(BACKFILL), "asked": list(self._asked)})
+        self._checkpoint.claim({**self._identity(BACKFILL), "asked": list(self._request)})
         topics = (self._events, self.topic)
-        run = open_run(self._checkpoint, self._client, topics, self._asked, most_events)
+        run = open_run(self._checkpoint, self._client, topics, self._request, most_events)
         events = run.events_left
         if not events:
             log.info(
@@ -77,7 +75,7 @@ class BackfillJob(CollectionJob):
     def _state_plan(self, ends: Offsets) -> BuildPlan:
         """The shards' states lie where only this run looks for them."""
         plan = self._plan(dict.fromkeys(ends, 0), ends, letters_from=ends)
-        return plan._replace(topic=f"{self.topic}.{BACKFILL}-{self._asked.run}", with_trees=False)
+        return plan._replace(topic=f"{self.topic}.{BACKFILL}-{self._request.run}", with_trees=False)
 
     def _match_plan(self, as_of: Offsets) -> MatchPlan:
         """Store the states that are not there yet.
@@ -109,9 +107,9 @@ class BackfillJob(CollectionJob):
 
     def _write(self, matches: DataFrame, piece: int) -> None:
         """A piece that is done again repeats its records, or replaces its folder of Parquet."""
-        if self._asked.topic is not None:
-            self._io.write_topic(for_topic(matches), self._asked.topic)
+        if self._request.topic is not None:
+            self._io.write_topic(for_topic(matches), self._request.topic)
             return
         # Partitions for readers, and so that two runs may have one folder.
-        run = f"{self._asked.parquet}/collection={self._collection.name}/run={self._asked.run}"
+        run = f"{self._request.parquet}/collection={self._collection.name}/run={self._request.run}"
         self._io.write_parquet(for_parquet(matches), f"{run}/piece={piece:06d}")

@@ -1,21 +1,18 @@
 """`sopt-bases`: a base of every shard with changes, batch by batch."""
 
 import logging
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_streaming import metrics
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.announcements import Announcements
 from spark_streaming.driver.checkpoints import BatchRange
 from spark_streaming.driver.collection_job import CollectionJob
+from spark_streaming.driver.topic_admin import LetterMark
 from spark_streaming.tasks.build_bases import BuildPlan
-from spark_streaming.topic_admin import LetterMark
-from topics.catalogue import DAY_MS
-
-if TYPE_CHECKING:
-    from spark_streaming.jobs import CollectionIO
+from topics.catalogue import DAY_MS, group_name
 
 log = logging.getLogger(__name__)
 
@@ -25,12 +22,12 @@ SOPT_BASES = "sopt-bases"
 class BasesJob(CollectionJob):
     """Keeps the bases of one collection up to date, batch by batch."""
 
-    def __init__(self, io: "CollectionIO") -> None:
+    def __init__(self, io: CollectionIO) -> None:
         super().__init__(io)
         self._announcements = Announcements(
             self._client, self._name("bases"), self._store, io.collection.name, SOPT_BASES
         )
-        group = f"{io.settings.prefix}.{io.collection.name}.feed"
+        group = group_name(io.settings.prefix, io.collection.name, "feed")
         self._mark = LetterMark(self._client, group, self.topic)
         self._checkpoint = io.checkpoint(SOPT_BASES)
         self.after_loss = (

@@ -19,12 +19,14 @@ MARKER = "podium.json"
 OFFSET_LOG_VERSION = "v1"
 KEPT_BATCHES = 100  # in Spark's log, and so in ours
 
+Offsets = dict[int, int]  # by partition
+
 
 class BatchRange(NamedTuple):
     """The offsets of one batch by partition; a partition without new ones is left out."""
 
-    starts: dict[int, int]
-    ends: dict[int, int]
+    starts: Offsets
+    ends: Offsets
     planned_at_ms: int
     # When the batch before this one was planned: up to then every record has been seen.
     read_until_ms: int | None
@@ -37,7 +39,7 @@ class Checkpoint:
         configuration = spark._jsc.hadoopConfiguration()
         self._root: Any = self._jvm.org.apache.hadoop.fs.Path(path)
         self._system = self._root.getFileSystem(configuration)
-        self._batches: dict[int, tuple[dict[int, int], int]] = {}  # what `_logged` has read
+        self._batches: dict[int, tuple[Offsets, int]] = {}  # what `_logged` has read
 
     def claim(self, identity: Mapping[str, Any]) -> None:
         """Take a new checkpoint for `identity`, or go on with one that is its own."""
@@ -88,7 +90,7 @@ class Checkpoint:
                 return ends.get(shard, 0)
         return 0
 
-    def _logged(self, batch_id: int, topic: str) -> tuple[dict[int, int], int]:
+    def _logged(self, batch_id: int, topic: str) -> tuple[Offsets, int]:
         if batch_id in self._batches:
             return self._batches[batch_id]
         text = self._read(f"offsets/{batch_id}")

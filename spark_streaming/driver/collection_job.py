@@ -1,24 +1,22 @@
 """What the jobs share: one collection's topics, base store and subscriptions."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import DataFrame, Row
 
 from configs import kafka_client_config
-from spark_streaming.driver.pieces import Offsets
+from spark_streaming.collection_io import CollectionIO
+from spark_streaming.driver.checkpoints import Offsets
+from spark_streaming.driver.topic_admin import topic_id_of
 from spark_streaming.kafka_options import executor_client
 from spark_streaming.tasks.build_bases import BuildPlan, rebased
-from spark_streaming.topic_admin import topic_id_of
 from storage.base_store import BaseStore
 from topics.catalogue import topic_name
 
-if TYPE_CHECKING:  # it imports the jobs, and under `spark-submit` has another name
-    from spark_streaming.jobs import CollectionIO
-
 
 class CollectionJob:
-    def __init__(self, io: "CollectionIO") -> None:
+    def __init__(self, io: CollectionIO) -> None:
         settings, collection = io.settings, io.collection
         self._io, self._settings, self._collection = io, settings, collection
         self._client = executor_client(kafka_client_config(settings.kafka))

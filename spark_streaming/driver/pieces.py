@@ -9,18 +9,17 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from spark_streaming.driver.checkpoints import Checkpoint
+from spark_streaming.driver.checkpoints import Checkpoint, Offsets
 from spark_streaming.errors import JobError, UsageError
-from topics.tokens import parse_token
+from topics.catalogue import NO_GROUP
+from topics.headers import parse_token
 
 log = logging.getLogger(__name__)
 
 _REPLY_S = 15.0
 
-Offsets = dict[int, int]  # by partition
 
-
-class Asked(NamedTuple):
+class BackfillRequest(NamedTuple):
     """What the operator asked for; the same again goes on with the same run."""
 
     since: str | None  # a time or `partition@offset,…`; None: the first event that is there
@@ -94,13 +93,13 @@ def open_run(
     checkpoint: Checkpoint,
     client: Mapping[str, Any],
     topics: tuple[str, str],
-    asked: Asked,
+    request: BackfillRequest,
     most_events: int,
 ) -> BackfillRun:
     """Begin, or go on with what was begun; `topics` are the events' and the subscriptions'."""
     if not checkpoint.has("run.json"):
-        events, subscriptions = (_Asking(client, topic) for topic in topics)
-        starts, ends = events.range(asked)
+        events, subscriptions = (_TopicOffsets(client, topic) for topic in topics)
+        starts, ends = events.range(request)
         # Asked for last, so that all that the events have to wait for is in.
         as_of = {p: high for p, (_, high) in subscriptions.bounds().items()}
         begun = {"starts": starts, "ends": ends, "as_of": as_of, "most_events": most_events}
@@ -109,18 +108,18 @@ def open_run(
 
 
 def require_topic(client: Mapping[str, Any], topic: str) -> None:
-    _Asking(client, topic)
+    _TopicOffsets(client, topic)
 
 
 def _by_number(offsets: Mapping[str, int]) -> Offsets:
     return {int(partition): offset for partition, offset in offsets.items()}
 
 
-class _Asking:
-    """Questions about one topic."""
+class _TopicOffsets:
+    """Offsets of one topic: the first and last, and those of a time."""
 
     def __init__(self, client: Mapping[str, Any], topic: str) -> None:
-        self._consumer, self._topic = Consumer({**client, "group.id": "podium.backfill"}), topic
+        self._consumer, self._topic = Consumer({**client, "group.id": NO_GROUP}), topic
         try:
             found = self._consumer.list_topics(timeout=_REPLY_S).topics
         except KafkaException as error:
@@ -130,15 +129,15 @@ class _Asking:
             raise JobError(f"topic {topic} does not exist", "create it, or name another")
         self._partitions = sorted(found[topic].partitions)
 
-    def range(self, asked: Asked) -> tuple[Offsets, Offsets]:
+    def range(self, request: BackfillRequest) -> tuple[Offsets, Offsets]:
         """First and following offset by partition, within what the topic still has."""
         bounds = self.bounds()
-        since = self.offsets("--from", asked.since, {p: low for p, (low, _) in bounds.items()})
-        until = self.offsets("--to", asked.until, {p: high for p, (_, high) in bounds.items()})
+        since = self.offsets("--from", request.since, {p: low for p, (low, _) in bounds.items()})
+        until = self.offsets("--to", request.until, {p: high for p, (_, high) in bounds.items()})
         starts = {p: min(max(since[p], low), high) for p, (low, high) in bounds.items()}
         ends = {p: max(starts[p], min(until[p], high)) for p, (_, high) in bounds.items()}
         for p, (low, _) in bounds.items():
-            if "@" in (asked.since or "") and since[p] < low:
+            if "@" in (request.since or "") and since[p] < low:
                 log.warning(
                     "%s[%d]: events %d to %d are gone, for retention is over; starting at %d",
                     *(self._topic, p, since[p], low - 1, low),

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from indexes.intervals import SOPTRTree
-from indexes.intervals.live_matcher import stabbed
-from indexes.intervals.sopt_r_tree import SOPTArrays
+from indexes.intervals import SOPTArrays
+from indexes.kinds import KINDS
 from spark_streaming.kafka_options import DELIVERY
 from spark_streaming.tasks.shard_state import Refused, ShardFold, ShardState
 from spark_streaming.tasks.worker_process import keep_quick
@@ -35,7 +33,8 @@ from topics.bases import (
 )
 from topics.dead_letters import DeadLetter
 from topics.kafka.producer import Outbox
-from topics.subscriptions import SubscriptionContract, contract_for
+from topics.kinds import contract_for
+from topics.subscriptions import SubscriptionContract
 
 OUTCOMES = "shard int, base binary, lost string, records long, refused long, letters long"
 
@@ -181,7 +180,9 @@ class _ShardTask:
     def _stored(self) -> Base:
         plan, state = self._plan, self._fold.onto(self._previous)
         name = plan.base(self._shard, plan.ends[self._shard])
-        built = trees_of(plan.kind, plan.attributes, state) if plan.with_trees else ()
+        # Built by the code that the workers build theirs with.
+        trees = KINDS[plan.kind].trees_for_a_base if plan.with_trees else None
+        built = trees(plan.attributes, state.ids, state.columns) if trees else ()
         # Most of a build leaves the interpreter free: what is there is stored meanwhile.
         with ThreadPoolExecutor(max_workers=1) as storing:
             stored_state = storing.submit(self._store_state, name, state)
@@ -211,20 +212,3 @@ class _ShardTask:
         self._store.put(name.tree(i), parts)
         blob = StoredBlob.of(name.tree(i), parts)
         return TreeBlob(blob.name, blob.size, blob.crc32, attribute=attribute)
-
-
-def trees_of(kind: str, attributes: tuple[str, ...], state: ShardState) -> Iterator[SOPTArrays]:
-    """One tree an attribute, built by the code that the workers build theirs with."""
-    lows, highs, scores = state.columns
-    if kind == "ranked":
-        boxes = stabbed(lows, highs, attributes)
-        for j in range(len(attributes)):
-            yield _tree(state.ids, boxes.lows[:, j], boxes.highs[:, j], scores)
-    else:
-        for j in range(len(attributes)):
-            rows = ~np.isnan(lows[:, j])
-            yield _tree(state.ids[rows], lows[rows, j], highs[rows, j], scores[rows, j])
-
-
-def _tree(ids: np.ndarray, lows: np.ndarray, highs: np.ndarray, scores: np.ndarray) -> SOPTArrays:
-    return SOPTRTree.build(ids, lows, highs, scores).to_arrays()

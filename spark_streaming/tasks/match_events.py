@@ -20,12 +20,12 @@ from spark_streaming.tasks.shard_state import ShardState
 from spark_streaming.tasks.worker_process import keep_quick
 from storage.base_store import BaseStore
 from topics.bases import BaseName, decode_state
-from topics.codecs.byte_strings import Keys
+from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.json_record import BadRecord, refuse_oversized
 from topics.events.contract import EventContract
+from topics.headers import AS_OF, format_token
+from topics.kinds import contract_for, event_contract
 from topics.matches import Hits, encode_many
-from topics.subscriptions import contract_for
-from topics.tokens import AS_OF, format_token
 
 MATCHES = "partition int, offset long, key binary, value binary, as_of string"
 _DOCUMENT = "event string, matches array<struct<id: string, score: double>>"
@@ -93,7 +93,7 @@ class _Events(NamedTuple):
 
 
 def _match_records(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterator[pa.RecordBatch]:
-    contract = EventContract(plan.kind, plan.attributes, plan.k, plan.max_k, len(plan.states))
+    contract = event_contract(plan.kind, plan.attributes, plan.k, plan.max_k, len(plan.states))
     held: dict[int, _Events] = {}
     for batch in batches:
         for event in batch.to_pylist():
@@ -109,7 +109,7 @@ def _take(event: dict[str, Any], contract: EventContract, held: dict[int, _Event
     headers = [(header["key"], header["value"]) for header in event["headers"] or ()]
     try:
         refuse_oversized(event["key"], event["value"])
-        row, options = contract.row(event["value"]), contract.options(headers)
+        row, options = contract.form.row(event["value"]), contract.options(headers)
     except BadRecord:
         return  # the router has reported it, or will
     events = held.setdefault(event["partition"], _Events([], [], [], []))
@@ -124,7 +124,7 @@ def _answers(
 ) -> Iterator[pa.RecordBatch]:
     if not held:
         return
-    values = contract.columns([row for events in held.values() for row in events.rows])
+    values = contract.form.columns([row for events in held.values() for row in events.rows])
     ks = np.concatenate([np.array(events.ks, np.int64) for events in held.values()])
     hits = _merged([_shard_hits(state, values, ks, plan) for state in plan.states], ks)
     first = 0
@@ -139,7 +139,7 @@ class _ShardHits(NamedTuple):
     shards: np.ndarray  # i4[h]
     ids: np.ndarray  # i8[h]
     scores: np.ndarray  # f8[h]
-    texts: Keys  # the subscriptions' ids as JSON strings
+    texts: ByteStrings  # the subscriptions' ids as JSON strings
 
 
 def _shard_hits(name: BaseName, values: Any, ks: np.ndarray, plan: MatchPlan) -> _ShardHits:
@@ -155,7 +155,7 @@ def _shard_hits(name: BaseName, values: Any, ks: np.ndarray, plan: MatchPlan) ->
         np.full(len(found), name.shard, np.int32),
         found,
         table.scores[valid],
-        Keys.pack(texts),
+        ByteStrings.pack(texts),
     )
 
 

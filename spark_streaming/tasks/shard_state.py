@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from topics.codecs.json_record import BadRecord
-from topics.subscriptions import SubscriptionContract, parse_batch
+from topics.subscriptions import SubscriptionContract, fold_batch
 
 _KEY_TYPE = pa.large_binary()
 
@@ -59,23 +59,23 @@ class ShardFold:
         self._keys: list[pa.Array] = []
         self._offsets: list[np.ndarray] = []
         self._live: list[np.ndarray] = []  # b1: a subscription, not an unsubscription
-        self._columns: list[tuple[np.ndarray, ...]] = []  # a row a subscription
+        self._columns: list[tuple[np.ndarray, ...]] = []  # a row per subscription
         self.records = 0
 
     def add(self, keys: pa.Array, values: pa.Array, offsets: np.ndarray) -> list[Refused]:
         """Take one batch; a bad record is skipped, and what it would replace stays."""
-        parsed = parse_batch(
+        folded = fold_batch(
             self._contract, keys.to_pylist(), values.to_pylist(), self._shard, self._shards
         )
-        good = np.delete(np.arange(len(keys)), list(parsed.bad))
         live = np.zeros(len(keys), np.bool_)
-        live[parsed.subscribing] = True
-        self._keys.append(keys.take(pa.array(good)).cast(_KEY_TYPE))
-        self._offsets.append(offsets[good])
-        self._live.append(live[good])
-        self._columns.append(parsed.columns)
+        live[folded.subscribed] = True
+        changed = np.sort(np.concatenate((folded.subscribed, folded.unsubscribed)))
+        self._keys.append(keys.take(pa.array(changed)).cast(_KEY_TYPE))
+        self._offsets.append(offsets[changed])
+        self._live.append(live[changed])
+        self._columns.append(folded.columns)
         self.records += len(keys)
-        return [Refused(row, parsed.bad[row]) for row in sorted(parsed.bad)]
+        return [Refused(row, folded.bad[row]) for row in sorted(folded.bad)]
 
     def onto(self, previous: ShardState) -> ShardState:
         """The state after all that was gathered."""

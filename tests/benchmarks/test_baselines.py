@@ -11,7 +11,7 @@ from benchmarks.baselines import (
     SuperIntervals,
     columns_of,
 )
-from tests.oracles import collection as oracle
+from tests.oracles import intervals as oracle
 
 ROWS = 200  # more than three blocks of a scan, and a part of one
 

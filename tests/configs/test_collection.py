@@ -2,6 +2,7 @@ import pytest
 
 from configs import Collection, ConfigError, load_collection
 from configs.collection import PACKAGED
+from configs.kinds import KINDS, Kind
 
 ADS = "name: ads\nkind: ranked\nattributes: [age]\n"
 
@@ -96,7 +97,6 @@ def test_what_is_missing_is_named(write):
         pytest.param("ranked", "[age, age]", "'age' is there 2 times", id="twice"),
         pytest.param("ranked", "[age, '']", "not blank", id="empty"),
         pytest.param("ranked", "age", "a list", id="no-list"),
-        pytest.param("spatial_text", "[age]", "none for kind spatial_text", id="of-no-use"),
     ],
 )
 def test_attributes_that_do_not_fit_are_refused(write, kind, attributes, message):
@@ -104,10 +104,24 @@ def test_attributes_that_do_not_fit_are_refused(write, kind, attributes, message
     assert message in problems(lambda: load_collection("x.yaml"))["attributes"]
 
 
-@pytest.mark.parametrize("kind", ["spatial_text", "range_topk", "boolean"])
-def test_kinds_without_attributes_are_known(write, kind):
+def test_a_kind_may_do_without_attributes(write):
+    write("name: x\nkind: boolean\n", "x.yaml")
+    assert load_collection("x.yaml").kind == "boolean"
+
+
+def test_a_kind_may_have_no_use_for_attributes(write, monkeypatch):
+    monkeypatch.setitem(KINDS, "bare", Kind(0, 0))
+    write("name: x\nkind: bare\nattributes: [age]\n", "x.yaml")
+    with pytest.raises(ConfigError, match="expected none for kind bare"):
+        load_collection("x.yaml")
+
+
+@pytest.mark.parametrize("kind", ["spatial_text", "range_topk"])
+def test_a_kind_that_is_not_built_yet_is_refused_and_said_to_be_so(write, kind):
     write(f"name: x\nkind: {kind}\n", "x.yaml")
-    assert load_collection("x.yaml").kind == kind
+    complaint = f"kind: got '{kind}', expected one of ranked, relaxed, boolean; {kind} is not built"
+    with pytest.raises(ConfigError, match=complaint):
+        load_collection("x.yaml")
 
 
 @pytest.mark.parametrize("name", ["Ads", "1ads", "a_b", "a" * 64, "ads.v1", ""])

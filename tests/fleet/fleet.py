@@ -22,7 +22,7 @@ from podium.topics_setup import ensure_topics
 from tests.fleet.traffic import Traffic, eventually
 from topics import partials
 from topics.codecs.columns import unbundle
-from topics.frames import FrameName
+from topics.frames import FrameId
 
 ROLES = ("router", "matcher", "merger")
 ROOT = Path(__file__).parents[2]
@@ -169,12 +169,12 @@ class Fleet(Traffic):
             if sample.name == metric and labels.items() <= sample.labels.items()
         )
 
-    def answers_of_shards(self) -> list[tuple[FrameName, int]]:
+    def answers_of_shards(self) -> list[tuple[FrameId, int]]:
         """Frames and the shards that have answered them, since the last call."""
         reader = self._reader("partials", self.declared.partitions.partials)
         records = [unbundle(message.value()) for message in reader.read_to_end()]
         answers = [partials.decode(part) for parts in records for part in parts]
-        return [(answer.frame, answer.shard) for answer in answers]
+        return [(answer.frame_id, answer.shard) for answer in answers]
 
     def is_ready(self, name: str) -> bool:
         reply = self.get(name, "/readyz")

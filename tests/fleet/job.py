@@ -2,15 +2,15 @@
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import Producer, TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Producer
 
-from spark_streaming.tasks.build_bases import trees_of
+from indexes.kinds import KINDS
 from spark_streaming.tasks.shard_state import ShardFold, ShardState
 from storage.base_store import BaseStore
 from tests.fleet.fleet import Fleet
 from topics.bases import VERSION, Base, BaseName, StoredBlob, TreeBlob, encode_record, encode_tree
-from topics.subscriptions import contract_for
+from topics.kafka.topic_ids import find_topic
+from topics.kinds import contract_for
 
 
 class Job:
@@ -19,10 +19,9 @@ class Job:
     def __init__(self, fleet: Fleet, redis_url: str) -> None:
         self.fleet, self.topic = fleet, fleet.topic("subscriptions")
         self.store = BaseStore.open(redis_url)
-        admin = AdminClient({"bootstrap.servers": fleet.brokers})
-        described = admin.describe_topics(TopicCollection([self.topic]))[self.topic].result()
-        self.topic_id = str(described.topic_id)
-        self._producer = Producer({"bootstrap.servers": fleet.brokers})
+        client = {"bootstrap.servers": fleet.brokers}
+        self.topic_id = find_topic(client, self.topic, timeout_s=10).topic_id
+        self._producer = Producer(client)
 
     def build(self, shard: int, next_offset: int) -> Base:
         """A base of the records below an offset, stored but not announced."""
@@ -30,7 +29,9 @@ class Job:
         state = self._state(shard, next_offset)
         name = BaseName(self.topic, self.topic_id, shard, next_offset)
         blobs = []
-        for i, tree in enumerate(trees_of(kind, attributes, state)):
+        for i, tree in enumerate(
+            KINDS[kind].trees_for_a_base(attributes, state.ids, state.columns)
+        ):
             parts = encode_tree(name, attributes[i], tree._asdict())
             self.store.put(name.tree(i), parts)
             blob = StoredBlob.of(name.tree(i), parts)

@@ -17,7 +17,7 @@ import redis
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
 from podium.cli import main
-from workers.matcher.frame_queue import Lane
+from workers.matcher.frame_queue import FrameQueue
 from workers.shard.shard import Shard
 from workers.shard.subscription_reader import SubscriptionReader
 from workers.snapshots.keeper import SnapshotKeeper
@@ -26,8 +26,8 @@ from workers.snapshots.store import SnapshotStore
 STEPS: dict[str, tuple[type, str]] = {
     "read": (SubscriptionReader, "read"),
     "apply": (Shard, "apply"),
-    "answer": (Lane, "_answer"),
-    "send": (Lane, "_send_batch"),
+    "answer": (FrameQueue, "_answer"),
+    "send": (FrameQueue, "_send_batch"),
     "commit": (SubscriptionReader, "commit"),
     "commit-frames": (AIOKafkaConsumerThread, "commit"),
     "gather": (SnapshotKeeper, "gather"),

@@ -1,89 +1,15 @@
-"""Slow, obviously correct answers: the definition that the suites compare with.
+"""Collections of every kind the slow way, from records: what a right answer is.
 
-Nothing of ours is imported here. Every answer is a filter over everything that is
-live and a sort; a hit is the pair `(id, score)`.
+Nothing of ours is imported here.  Every answer is a filter over everything that is live and a sort.
 """
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-INF = math.inf
-
-
-class Intervals:
-    """Scored closed intervals of one attribute.
-
-    >>> intervals = Intervals()
-    >>> intervals.insert(7, 0.0, 5.0, 1.0)
-    >>> intervals.insert(3, 5.0, INF, 1.0)
-    >>> intervals.insert(9, 5.0, 5.0, 2.0)
-    >>> intervals.top_k(5.0, 2)
-    [(9, 2.0), (3, 1.0)]
-    >>> intervals.top_k_between(-INF, 4.0, 10)
-    [(7, 1.0)]
-    """
-
-    def __init__(self) -> None:
-        self.live: dict[int, tuple[float, float, float]] = {}
-
-    def insert(self, id: int, low: float, high: float, score: float) -> None:
-        self.live[id] = (low, high, score)
-
-    def delete(self, id: int) -> None:
-        del self.live[id]
-
-    def update_score(self, id: int, score: float) -> None:
-        low, high, _ = self.live[id]
-        self.live[id] = (low, high, score)
-
-    def scan(self, value: float) -> list[tuple[int, float]]:
-        return self.top_k_between(value, value, len(self.live))
-
-    def top_k(self, value: float, k: int) -> list[tuple[int, float]]:
-        return self.scan(value)[:k]
-
-    def top_k_between(self, low: float, high: float, k: int) -> list[tuple[int, float]]:
-        """Closed intervals meet unless one ends before the other begins."""
-        met = [(id, s) for id, (lo, hi, s) in self.live.items() if lo <= high and low <= hi]
-        return best_first(met)[:k]
-
-
-class ExactMatches:
-    """Subscriptions over several attributes; all their intervals must hold.
-
-    >>> matches = ExactMatches()
-    >>> matches.insert(1, {"age": (20, 35), "visits": (3, INF)}, 7.5)
-    >>> matches.insert(2, {}, 1.0)
-    >>> matches.top_k({"age": 35, "visits": 3}, 5)
-    [(1, 7.5), (2, 1.0)]
-    >>> matches.top_k({"age": 35}, 5)
-    [(2, 1.0)]
-    """
-
-    def __init__(self) -> None:
-        self.live: dict[int, tuple[dict[str, tuple[float, float]], float]] = {}
-
-    def insert(self, id: int, intervals: Mapping[str, tuple[float, float]], score: float) -> None:
-        self.live[id] = (dict(intervals), score)
-
-    def delete(self, id: int) -> None:
-        del self.live[id]
-
-    def top_k(self, event: Mapping[str, float], k: int) -> list[tuple[int, float]]:
-        met = [(id, s) for id, (intervals, s) in self.live.items() if all_hold(intervals, event)]
-        return best_first(met)[:k]
-
-
-def best_first(hits: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-
-
-def all_hold(intervals: Mapping[str, tuple[float, float]], event: Mapping[str, float]) -> bool:
-    """An event without a constrained attribute does not match."""
-    return all(a in event and low <= event[a] <= high for a, (low, high) in intervals.items())
-
+from tests.oracles.boolean import boolean_score, boolean_subscription, mixed_values
+from tests.oracles.intervals import INF, all_hold, relaxed_score
+from tests.oracles.json_values import json_of, number
 
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
 
@@ -95,7 +21,7 @@ class Refusal(NamedTuple):
 
 
 class Collection:
-    """A collection of kind `ranked` or `relaxed`, from the records of its `subscriptions` topic.
+    """A collection of any kind, from the records of its `subscriptions` topic.
 
     `records[shard]` are one partition's records in offset order. A bad record changes
     nothing and is listed in `refused`.
@@ -215,13 +141,6 @@ def relaxed_subscription(
     return intervals, weights
 
 
-def json_of(value: bytes) -> Any:
-    try:
-        return json.loads(value.decode(), parse_constant=refuse_constant)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
 def document_of(
     value: bytes, field: str, attributes: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
@@ -239,131 +158,6 @@ def ranked_score(
 ) -> float | None:
     intervals, score = parsed
     return score if all_hold(intervals, values) else None
-
-
-def relaxed_score(
-    parsed: tuple[dict[str, Any], dict[str, float]],
-    values: Mapping[str, float],
-    attributes: Sequence[str],
-) -> float | None:
-    """The weights of the intervals that hold, added in the order of the attributes."""
-    intervals, weights = parsed
-    score = None
-    for name in attributes:
-        if name in intervals and all_hold({name: intervals[name]}, values):
-            score = (score or 0.0) + weights[name]  # one by one: `sum` is more exact than that
-    return score
-
-
-def boolean_subscription(value: bytes, attributes: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """Alternatives, each a list of predicates as they were written."""
-    document = json_of(value)
-    if not isinstance(document, dict) or document.keys() not in ({"all"}, {"any"}):
-        raise ValueError("expected an object with the field all or the field any")
-    alternatives = document.get("any", [document])
-    if not isinstance(alternatives, list) or not alternatives:
-        raise ValueError("any: expected a list, not empty")
-    for alternative in alternatives:
-        if not isinstance(alternative, dict) or alternative.keys() != {"all"}:
-            raise ValueError("any: expected objects with the field all")
-        if not isinstance(alternative["all"], list) or not 1 <= len(alternative["all"]) <= 1000:
-            raise ValueError("all: expected a list of 1 to 1000 predicates")
-        for predicate in alternative["all"]:
-            refuse_nonsense(predicate, attributes)
-    return [alternative["all"] for alternative in alternatives]
-
-
-def refuse_nonsense(predicate: Any, attributes: Sequence[str]) -> None:
-    if not isinstance(predicate, dict):
-        raise ValueError(f"got {predicate!r} when a predicate was expected")
-    if not {"attr", "op", "value"} <= predicate.keys() <= {"attr", "op", "value", "weight"}:
-        raise ValueError(f"{predicate}: expected attr, op, value and perhaps weight")
-    name, op, value = predicate["attr"], predicate["op"], predicate["value"]
-    if not isinstance(name, str) or len(name) > 256 or (attributes and name not in attributes):
-        raise ValueError(f"attr: got {name!r}")
-    if not 0 <= number(predicate.get("weight", 1.0), "weight") <= 1e100:
-        raise ValueError("weight: expected 0 to 1e100")
-    if op in ("<", "<=", ">", ">="):
-        number(value, "value")
-    elif op in ("=", "!="):
-        if not isinstance(value, str):
-            number(value, "value")
-    elif op in ("in", "not in"):
-        if not isinstance(value, list) or not value:
-            raise ValueError("value: expected a list, not empty")
-        if not all(isinstance(one, str) for one in value):
-            for one in value:
-                number(one, "value")
-    elif op == "between":
-        if not isinstance(value, list) or len(value) != 2:
-            raise ValueError("value: expected [low, high]")
-        low, high = (None if end is None else number(end, "value") for end in value)
-        if low is not None and high is not None and low > high:
-            raise ValueError(f"value: {low} > {high}")
-    else:
-        raise ValueError(f"op: got {op!r}")
-
-
-def boolean_score(
-    parsed: list[list[dict[str, Any]]], values: Mapping[str, Any], attributes: Sequence[str]
-) -> float | None:
-    """The best alternative of which everything holds; weights are added in the given order."""
-    best = None
-    for predicates in parsed:
-        if all(predicate_holds(one, values) for one in predicates):
-            total = 0.0
-            for one in predicates:
-                total += one.get("weight", 1.0) * values[one["attr"]][1]
-            best = total if best is None else max(best, total)
-    return best
-
-
-def predicate_holds(predicate: dict[str, Any], values: Mapping[str, Any]) -> bool:
-    """False for what the event lacks, and where a number meets a string."""
-    if predicate["attr"] not in values:
-        return False
-    got, wanted, op = values[predicate["attr"]][0], predicate["value"], predicate["op"]
-    if op == "between":
-        low, high = wanted
-        is_number = not isinstance(got, str)
-        return is_number and (low is None or low <= got) and (high is None or got <= high)
-    listed = wanted if isinstance(wanted, list) else [wanted]
-    if isinstance(got, str) != isinstance(listed[0], str):
-        return False
-    if op in ("=", "in"):
-        return got in listed
-    if op in ("!=", "not in"):
-        return got not in listed
-    return {"<": got < wanted, "<=": got <= wanted, ">": got > wanted, ">=": got >= wanted}[op]
-
-
-def mixed_values(event: Mapping[str, Any], attributes: Sequence[str]) -> dict[str, Any]:
-    """Value and weight of what counts: with no attributes named, whatever makes sense."""
-    values = {}
-    for name, given in event.items():
-        try:
-            known = mixed_value(given, name)
-        except ValueError:
-            if attributes and name in attributes:
-                raise
-            continue
-        if known is not None and (not attributes or name in attributes):
-            values[name] = known
-    return values
-
-
-def mixed_value(given: Any, field: str) -> tuple[float | str, float] | None:
-    if given is None:
-        return None
-    weight = 1.0
-    if isinstance(given, dict):
-        if not {"value"} <= given.keys() <= {"value", "weight"}:
-            raise ValueError(f"{field}: expected the fields value and weight")
-        weight = number(given.get("weight", 1.0), f"{field}.weight")
-        if not 0 <= weight <= 1e100:
-            raise ValueError(f"{field}.weight: expected 0 to 1e100")
-        given = given["value"]
-    return (given if isinstance(given, str) else number(given, field)), weight
 
 
 class Kind(NamedTuple):
@@ -407,18 +201,6 @@ def event_values(event: Mapping[str, Any], attributes: Sequence[str]) -> dict[st
     return values
 
 
-def number(value: Any, field: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{field}: got {value!r} when a number was expected")
-    if not abs(value) <= 1.7976931348623157e308:
-        raise ValueError(f"{field}: got {value!r} when a finite float64 was expected")
-    return float(value)
-
-
-def refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 KINDS = {
     "ranked": Kind(ranked_subscription, ranked_score, event_values),
     "relaxed": Kind(relaxed_subscription, relaxed_score, event_values),
@@ -444,42 +226,3 @@ def murmur2(key: bytes) -> int:
         h = (h ^ int.from_bytes(rest, "little")) * m & mask
     h = (h ^ h >> 13) * m & mask
     return h ^ h >> 15
-
-
-class RelaxedMatches:
-    """Subscriptions of weighted intervals over several attributes; at least one must hold.
-
-    The score is the sum of the weights of those that hold, added in the order of `attributes`.
-
-    >>> matches = RelaxedMatches(["age", "visits"])
-    >>> matches.insert(1, {"age": (20, 35), "visits": (3, INF)}, {"age": 2.0, "visits": 1.0})
-    >>> matches.insert(2, {"visits": (0, 9)}, {"visits": 2.5})
-    >>> matches.top_k({"age": 35, "visits": 3}, 5)
-    [(1, 3.0), (2, 2.5)]
-    >>> matches.top_k({"age": 20}, 5)
-    [(1, 2.0)]
-    """
-
-    def __init__(self, attributes: Sequence[str]) -> None:
-        self.attributes = attributes
-        self.live: dict[int, tuple[dict[str, tuple[float, float]], dict[str, float]]] = {}
-
-    def insert(
-        self,
-        id: int,
-        intervals: Mapping[str, tuple[float, float]],
-        weights: Mapping[str, float],
-    ) -> None:
-        self.live[id] = (dict(intervals), dict(weights))
-
-    def delete(self, id: int) -> None:
-        del self.live[id]
-
-    def update_weights(self, id: int, weights: Mapping[str, float]) -> None:
-        self.live[id] = (self.live[id][0], dict(weights))
-
-    def top_k(self, event: Mapping[str, float], k: int) -> list[tuple[int, float]]:
-        scores = {
-            id: relaxed_score(parsed, event, self.attributes) for id, parsed in self.live.items()
-        }
-        return best_first([(id, score) for id, score in scores.items() if score is not None])[:k]

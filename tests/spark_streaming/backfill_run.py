@@ -3,21 +3,21 @@
 import sys
 
 from configs import load_collection, load_settings
+from configs.logs import log_to_stderr
 from podium.stack.setup.jars import location
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.backfill import BackfillJob
-from spark_streaming.driver.pieces import Asked
-from spark_streaming.jobs import CollectionIO
-from spark_streaming.running import log_to_stderr
+from spark_streaming.driver.pieces import BackfillRequest
 from spark_streaming.session import open_session
 
 
 def main(settings_path: str, collection_path: str, topic: str, parquet: str, piece: str) -> None:
-    log_to_stderr()
+    log_to_stderr(throttled=False)
     settings = load_settings(settings_path)
     spark = open_session(settings.spark, "backfill", sorted((location() / "spark").glob("*.jar")))
-    asked = Asked(None, None, topic or None, parquet or None)
+    request = BackfillRequest(None, None, topic or None, parquet or None)
     io = CollectionIO(spark, settings, load_collection(collection_path))
-    BackfillJob(io, asked).run(int(piece))
+    BackfillJob(io, request).run(int(piece))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,12 +16,13 @@ import pyarrow as pa
 import pyspark
 
 from configs import load_collection, load_settings
+from configs.logs import log_to_stderr
 from podium.stack.setup.jars import location
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.backfill import BackfillJob
 from spark_streaming.driver.bases import BasesJob
-from spark_streaming.driver.pieces import Asked
-from spark_streaming.jobs import CollectionIO
-from spark_streaming.running import await_query, log_to_stderr, stop_never
+from spark_streaming.driver.pieces import BackfillRequest
+from spark_streaming.running import await_query
 from spark_streaming.session import open_session
 
 
@@ -34,7 +36,7 @@ def whereabouts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def main(settings_path: str, collection_path: str, matches: str) -> None:
-    log_to_stderr()
+    log_to_stderr(throttled=False)
     settings = load_settings(settings_path)
     jars = sorted((location() / "spark").glob("*.jar"))
     spark = open_session(settings.spark, "cluster test", jars)
@@ -42,8 +44,8 @@ def main(settings_path: str, collection_path: str, matches: str) -> None:
     rows = frame.collect()
     io = CollectionIO(spark, settings, load_collection(collection_path))
     job = BasesJob(io)
-    await_query(job.start(once=True), job, stop_never())
-    matched = BackfillJob(io, Asked(None, None, matches, None)).run()
+    await_query(job.start(once=True), job, threading.Event())
+    matched = BackfillJob(io, BackfillRequest(None, None, matches, None)).run()
     application = spark.sparkContext.applicationId
     spark.stop()
     # Where the executors had their folders: Spark puts them beside its own code.

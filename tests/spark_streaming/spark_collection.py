@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,15 @@ from configs import Collection, load_collection, load_settings
 from indexes.intervals import SOPTRTree
 from indexes.intervals.sopt_r_tree import SOPTArrays
 from podium.topics_setup import ensure_topics
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.backfill import BackfillJob
 from spark_streaming.driver.bases import BasesJob
-from spark_streaming.driver.pieces import Asked
-from spark_streaming.jobs import CollectionIO
-from spark_streaming.running import await_query, stop_never
+from spark_streaming.driver.pieces import BackfillRequest
+from spark_streaming.running import await_query
 from storage.base_store import BaseStore
 from tests.fleet.steps import NAMES, expression
 from tests.oracles import collection as oracle
+from tests.oracles.intervals import best_first
 from topics.bases import Base, decode_record, decode_tree
 
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
@@ -98,13 +100,13 @@ class Stage:
     def io(self, spark: SparkSession) -> CollectionIO:
         return CollectionIO(spark, self.settings, self.collection)
 
-    def backfill(self, spark: SparkSession, asked: Asked) -> BackfillJob:
-        return BackfillJob(self.io(spark), asked)
+    def backfill(self, spark: SparkSession, request: BackfillRequest) -> BackfillJob:
+        return BackfillJob(self.io(spark), request)
 
     def run(self, spark: SparkSession) -> BasesJob:
         """One run of the job over all that is there; its failure is raised."""
         job = BasesJob(self.io(spark))
-        await_query(job.start(once=True), job, stop_never())
+        await_query(job.start(once=True), job, threading.Event())
         return job
 
     def read(self, topic: str) -> list[Message]:
@@ -242,4 +244,4 @@ def hits(kind: str, live: Live, attribute: str, value: float) -> list[tuple[int,
                 found.append((offset, score))
         elif intervals[attribute][0] <= value <= intervals[attribute][1]:
             found.append((offset, score if kind == "ranked" else score[attribute]))
-    return oracle.best_first(found)
+    return best_first(found)

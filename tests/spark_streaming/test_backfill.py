@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.backfill import BackfillJob
-from spark_streaming.driver.pieces import Asked
+from spark_streaming.driver.pieces import BackfillRequest
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost, UsageError
-from spark_streaming.jobs import CollectionIO
 from tests.oracles import collection as oracle
 from tests.retention import delete_records
 from tests.spark_streaming.spark_collection import random_event
@@ -80,8 +80,8 @@ def test_matches_are_those_of_the_fleet(spark, make_stage, declared):
     send_events(stage, 40)
     stage.send_event("bad", b"nonsense")
     stage.flush()
-    asked = Asked(None, None, stage.topic("matches"), None)
-    job = stage.backfill(spark, asked)
+    request = BackfillRequest(None, None, stage.topic("matches"), None)
+    job = stage.backfill(spark, request)
     assert job.run(most_events=25) == 41
     as_of = last_offsets(stage)
     token = ",".join(f"{shard}@{last}" for shard, last in enumerate(as_of)).encode()
@@ -94,7 +94,7 @@ def test_matches_are_those_of_the_fleet(spark, make_stage, declared):
         assert message.headers() == [("podium-as-of", token)]
     assert got == expected
     assert len(written) == len(expected)
-    assert stage.backfill(spark, asked).run() == 0
+    assert stage.backfill(spark, request).run() == 0
     assert not [name for name in stage.blobs() if name.endswith("state")]
 
 
@@ -103,19 +103,19 @@ def test_a_run_goes_on_where_it_stopped_with_the_subscriptions_it_began_with(spa
     stage.send_random(1, count=60)
     send_events(stage, 30)
     expected = expected_records(stage, last_offsets(stage))
-    asked = Asked(None, None, None, str(stage.folder / "out"))
-    job = stage.backfill(spark, asked)
+    request = BackfillRequest(None, None, None, str(stage.folder / "out"))
+    job = stage.backfill(spark, request)
     job.run(most_events=10)
-    assert rows(asked.parquet) == expected
+    assert rows(request.parquet) == expected
     (Path(job.checkpoint_path) / "done" / "1").unlink()
     # Half a piece, as a killed writer leaves it, and subscriptions that came later.
     [piece] = (stage.folder / "out").glob("collection=*/run=*/piece=000001")
     (piece / "_SUCCESS").unlink()
     stage.send_random(9, count=60)
     send_events(stage, 5)
-    again = stage.backfill(spark, asked)
+    again = stage.backfill(spark, request)
     assert again.run(most_events=999) == 10
-    assert rows(asked.parquet) == expected
+    assert rows(request.parquet) == expected
 
 
 def test_two_runs_may_have_one_folder_of_parquet(spark, make_stage):
@@ -123,8 +123,11 @@ def test_two_runs_may_have_one_folder_of_parquet(spark, make_stage):
     stage.send_random(1, count=60)
     send_events(stage, 20)
     folder = str(stage.folder / "out")
-    for asked in (Asked(None, "0@12", None, folder), Asked("0@12", None, None, folder)):
-        stage.backfill(spark, asked).run(most_events=6)
+    for request in (
+        BackfillRequest(None, "0@12", None, folder),
+        BackfillRequest("0@12", None, None, folder),
+    ):
+        stage.backfill(spark, request).run(most_events=6)
     assert rows(folder) == expected_records(stage, last_offsets(stage))
     table = pq.read_table(folder)
     assert set(table["collection"].to_pylist()) == {stage.collection.name}
@@ -158,37 +161,37 @@ def test_events_are_chosen_by_time_or_offset(spark, make_stage, since, until, ke
     for i in range(30):
         stage.send_event(None, {"age": 1}, timestamp=1000 * (START_S + i))
     stage.flush()
-    asked = Asked(since, until, None, str(stage.folder / "out"))
-    assert stage.backfill(spark, asked).run() == len(kept)
+    request = BackfillRequest(since, until, None, str(stage.folder / "out"))
+    assert stage.backfill(spark, request).run() == len(kept)
     if kept:
         places = {f"{stage.topic('events')}[0]@{offset}" for offset in kept}
-        assert rows(asked.parquet).keys() == places
+        assert rows(request.parquet).keys() == places
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "told"),
+    ("fields", "error", "told"),
     [
-        pytest.param(Asked(None, None, None, None), UsageError, "name one of them", id="nowhere"),
-        pytest.param(Asked(None, None, "t", "p"), UsageError, "name one of them", id="both"),
-        pytest.param(Asked(None, None, "no.such", None), JobError, "no.such does not", id="topic"),
-        pytest.param(Asked("soon", None, None, "p"), UsageError, "--from: got 'soon'", id="time"),
-        pytest.param(Asked(None, "9@1", None, "p"), UsageError, "--to: got partition 9", id="part"),
-        pytest.param(Asked(None, "x@1", None, "p"), UsageError, "--to: got 'x@1'", id="token"),
+        pytest.param((None, None, None, None), UsageError, "name one of them", id="nowhere"),
+        pytest.param((None, None, "t", "p"), UsageError, "name one of them", id="both"),
+        pytest.param((None, None, "no.such", None), JobError, "no.such does not", id="topic"),
+        pytest.param(("soon", None, None, "p"), UsageError, "--from: got 'soon'", id="time"),
+        pytest.param((None, "9@1", None, "p"), UsageError, "--to: got partition 9", id="part"),
+        pytest.param((None, "x@1", None, "p"), UsageError, "--to: got 'x@1'", id="token"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(spark, make_stage, asked, error, told):
+def test_what_cannot_be_asked_is_refused(spark, make_stage, fields, error, told):
     stage = make_stage()
     with pytest.raises(error, match=told):
-        stage.backfill(spark, asked).run()
+        stage.backfill(spark, BackfillRequest(*fields)).run()
 
 
 def test_a_run_of_other_attributes_is_not_gone_on_with(spark, make_stage):
     stage = make_stage()
-    asked = Asked(None, None, None, str(stage.folder / "out"))
-    stage.backfill(spark, asked).run()
+    request = BackfillRequest(None, None, None, str(stage.folder / "out"))
+    stage.backfill(spark, request).run()
     changed = stage.collection.model_copy(update={"attributes": ("height",)})
     with pytest.raises(ForeignCheckpoint, match="attributes: got"):
-        BackfillJob(CollectionIO(spark, stage.settings, changed), asked).run()
+        BackfillJob(CollectionIO(spark, stage.settings, changed), request).run()
 
 
 def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, make_stage):
@@ -196,13 +199,13 @@ def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, m
     stage.send_random(1, count=20)
     send_events(stage, 30)
     expected = expected_records(stage, last_offsets(stage))
-    asked = Asked(None, None, None, str(stage.folder / "out"))
-    job = stage.backfill(spark, asked)
+    request = BackfillRequest(None, None, None, str(stage.folder / "out"))
+    job = stage.backfill(spark, request)
     job.run(most_events=10)
     for n in (1, 2):  # as if it had been stopped after its first piece
         (Path(job.checkpoint_path) / "done" / str(n)).unlink()
     delete_records(stage.brokers, stage.topic("events"), {0: 15})
-    again = stage.backfill(spark, asked)
+    again = stage.backfill(spark, request)
     with pytest.raises(OffsetsLost, match="no longer has records") as caught:
         again.run()
     assert str(caught.value).startswith(stage.topic("events"))
@@ -210,10 +213,12 @@ def test_events_removed_between_two_starts_are_reported_with_what_to_do(spark, m
     assert f"remove the checkpoint {job.checkpoint_path}" in caught.value.remedy
     # What it says works: the events that are left are matched.
     shutil.rmtree(job.checkpoint_path)
-    shutil.rmtree(asked.parquet)
-    assert stage.backfill(spark, asked).run() == 15
+    shutil.rmtree(request.parquet)
+    assert stage.backfill(spark, request).run() == 15
     left = {f"{stage.topic('events')}[0]@{offset}" for offset in range(15, 30)}
-    assert rows(asked.parquet) == {place: hits for place, hits in expected.items() if place in left}
+    assert rows(request.parquet) == {
+        place: hits for place, hits in expected.items() if place in left
+    }
 
 
 def test_a_store_that_does_not_answer_is_named_in_one_line(spark, make_stage):
@@ -221,8 +226,8 @@ def test_a_store_that_does_not_answer_is_named_in_one_line(spark, make_stage):
     stage.send_random(1, count=5)
     send_events(stage, 5)
     stage.configure(bases="redis://:hunter2@127.0.0.1:1/0")
-    asked = Asked(None, None, None, str(stage.folder / "out"))
+    request = BackfillRequest(None, None, None, str(stage.folder / "out"))
     with pytest.raises((JobError, ConnectionError), match=r"127\.0\.0\.1:1") as caught:
-        stage.backfill(spark, asked).run()
+        stage.backfill(spark, request).run()
     assert "\n" not in str(caught.value)
     assert "hunter2" not in str(caught.value)

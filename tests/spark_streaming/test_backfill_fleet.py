@@ -7,14 +7,14 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from configs import load_collection, load_settings
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.backfill import BackfillJob
-from spark_streaming.driver.pieces import Asked
-from spark_streaming.jobs import CollectionIO
+from spark_streaming.driver.pieces import BackfillRequest
 from tests.fleet.conftest import fleets_of
 from tests.fleet.traffic import ANSWER_S, TopicReader, eventually
 from tests.spark_streaming.spark_collection import random_event, random_subscription
+from topics.catalogue import TopicSpec
 from topics.kafka.creation import apply, plan
-from topics.spec import TopicSpec
 
 COLLECTIONS = {
     "ranked-one": {"kind": "ranked", "attributes": ["age"], "k": 4},
@@ -43,7 +43,7 @@ def test_a_backfill_writes_what_the_fleet_has_written(spark, fleets, tmp_path, w
     changed = {"spark.checkpoints": str(tmp_path / "spark"), "spark.bases": f"file://{tmp_path}/b"}
     settings = load_settings(fleet.settings_path, changed)
     io = CollectionIO(spark, settings, load_collection(fleet.collection_path))
-    job = BackfillJob(io, Asked(None, None, again, None))
+    job = BackfillJob(io, BackfillRequest(None, None, again, None))
     assert job.run(most_events=50) == len(events)
     backfilled = _read(fleet, again, 1)
     assert len(backfilled) > 100

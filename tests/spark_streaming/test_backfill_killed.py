@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from spark_streaming.driver.pieces import Asked
+from spark_streaming.driver.pieces import BackfillRequest
 from tests.retention import delete_records
 from tests.spark_streaming.test_backfill import (
     expected_records,
@@ -34,14 +34,14 @@ def test_a_backfill_killed_in_the_middle_goes_on_to_the_same_results(
     send_events(stage, EVENTS)
     expected = expected_records(stage, last_offsets(stage))
     topic, folder = stage.topic("matches"), str(stage.folder / "out")
-    asked = Asked(None, None, *((topic, None) if to == "topic" else (None, folder)))
-    done = Path(stage.backfill(spark, asked).checkpoint_path, "done")
-    _kill_when(lambda: done.exists() and len(_finished(done)) >= 3, stage, asked, tmp_path)
+    request = BackfillRequest(None, None, *((topic, None) if to == "topic" else (None, folder)))
+    done = Path(stage.backfill(spark, request).checkpoint_path, "done")
+    _kill_when(lambda: done.exists() and len(_finished(done)) >= 3, stage, request, tmp_path)
     assert 3 <= len(_finished(done)) < EVENTS // PIECE
     # Meanwhile subscriptions change, and Kafka forgets the records that the run began with.
     stage.send_random(2, count=200)
     _forget_subscriptions(stage)
-    again = stage.backfill(spark, asked)
+    again = stage.backfill(spark, request)
     assert 0 < again.run(999) <= EVENTS - 3 * PIECE
     found = matches_by_event(stage) if to == "topic" else _from_parquet(folder)
     assert found == expected
@@ -52,18 +52,18 @@ def test_a_run_killed_after_its_last_piece_leaves_no_states(spark, make_stage):
     stage = make_stage(shards=1, partitions={"events": 1})
     stage.send_random(1, count=20)
     send_events(stage, 5)
-    asked = Asked(None, None, None, str(stage.folder / "out"))
-    job = stage.backfill(spark, asked)
+    request = BackfillRequest(None, None, None, str(stage.folder / "out"))
+    job = stage.backfill(spark, request)
     job._drop_states = lambda as_of: None  # as if it had been killed before
     job.run()
     assert [name for name in stage.blobs() if name.endswith("state")]
-    assert stage.backfill(spark, asked).run() == 0
+    assert stage.backfill(spark, request).run() == 0
     assert not stage.blobs()
 
 
-def _kill_when(condition, stage, asked, tmp_path):
+def _kill_when(condition, stage, request, tmp_path):
     command = [sys.executable, Path(__file__).with_name("backfill_run.py"), stage.settings_path]
-    command += [stage.collection_path, asked.topic or "", asked.parquet or "", PIECE]
+    command += [stage.collection_path, request.topic or "", request.parquet or "", PIECE]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (tmp_path / "killed.log").open("w") as log:
         run = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Transformations are functions of DataFrames: `jobs.py` alone reads, writes, names checkpoints."""
+"""Transformations are functions of DataFrames: one module reads, writes, names checkpoints."""
 
 import ast
 from pathlib import Path
@@ -36,13 +36,13 @@ def io_in(source: str) -> set[str]:
     return found
 
 
-def test_only_jobs_reads_writes_and_names_checkpoints():
+def test_one_module_reads_writes_and_names_checkpoints():
     found = {
         path.name: io_in(path.read_text()) - ALLOWED.get(path.name, set())
         for path in PACKAGE.rglob("*.py")
     }
     everything = UNCALLED | ATTRIBUTES - {"writeTo"} | {"Checkpoint", CHECKPOINT_OPTION}
-    assert found.pop("jobs.py") == everything
+    assert found.pop("collection_io.py") == everything
     assert not {name: words for name, words in found.items() if words}
 
 

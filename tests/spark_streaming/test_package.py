@@ -17,6 +17,7 @@ def test_the_zip_has_what_tasks_import_and_nothing_above_it():
         "configs",
         "indexes",
         "spark_streaming",
+        "storage",
         "topics",
     }
 

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from spark_streaming.tasks.shard_state import ShardFold, ShardState
 from storage import array_blob
-from topics.subscriptions import contract_for
+from topics.kinds import contract_for
 
 KEYS = [b"a", b"bb", b"", "größe".encode(), b"zz", b"\xff"]
 VALUES = {

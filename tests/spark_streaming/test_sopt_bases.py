@@ -9,9 +9,9 @@ import redis
 from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client import REGISTRY
 
+from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.bases import BasesJob
 from spark_streaming.errors import ForeignCheckpoint, JobError, OffsetsLost
-from spark_streaming.jobs import CollectionIO
 from spark_streaming.metrics import ProgressMetrics
 from tests.retention import delete_records
 

@@ -1,5 +1,10 @@
+import tempfile
+
 import pytest
 import redis
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from storage.base_store import (
     CHUNK_BYTES,
@@ -7,7 +12,6 @@ from storage.base_store import (
     BaseStore,
     NotStored,
     StoreFailed,
-    chunks,
 )
 
 NAME = "podium.ads.subscriptions/id/3/00000000000000000042/tree-0"
@@ -72,7 +76,9 @@ def test_a_blob_that_lacks_a_chunk_is_not_stored(redis_url, name):
     client = redis.Redis.from_url(redis_url)
     BaseStore.open(redis_url).put(name, [b"x" * (CHUNK_BYTES + 5)])
     client.delete(f"podium:base:{name}:0")
-    with pytest.raises(NotStored, match=f"Redis has 5 of its {CHUNK_BYTES + 5} bytes"):
+    with pytest.raises(
+        NotStored, match=f"{name} .*got 5 bytes in 2 chunks, expected {CHUNK_BYTES + 5}"
+    ):
         BaseStore.open(redis_url).get(name)
 
 
@@ -130,7 +136,68 @@ def test_an_address_that_is_none_is_refused(uri):
         BaseStore.open(uri)
 
 
-def test_chunks_are_cut_from_large_parts_and_joined_from_small_ones():
-    assert list(chunks([b"a", b"", b"b", b"cdefg", b"h"], most=3)) == [b"ab", b"cde", b"fg", b"h"]
-    assert list(chunks([b"a", b"bcd", b"e", b"fg"], most=3)) == [b"a", b"bcd", b"efg"]
-    assert list(chunks([], most=3)) == []
+def test_a_blob_in_redis_is_readable_however_its_writer_cut_it(redis_url, name):
+    client = redis.Redis.from_url(redis_url)
+    for i, chunk in enumerate([b"abc", b"d" * (CHUNK_BYTES + 1), b"e"]):
+        client.set(f"podium:base:{name}:{i}", chunk)
+    client.set(f"podium:base:{name}", f"3 {CHUNK_BYTES + 5}")
+    store = BaseStore.open(redis_url)
+    assert store.get(name) == b"abc" + b"d" * (CHUNK_BYTES + 1) + b"e"
+    store.drop(name)
+    assert not list(client.scan_iter(f"podium:base:{name}*"))
+
+
+def test_a_blob_lies_in_redis_as_it_always_has(redis_url, name):
+    """Jobs of two versions may write one name: the chunks must be the same."""
+    client, store = redis.Redis.from_url(redis_url), BaseStore.open(redis_url)
+    store.put(name, [b"ab", b"c", b"x" * (CHUNK_BYTES + 1), b"d", b"e" * (CHUNK_BYTES - 1)])
+    assert client.get(f"podium:base:{name}") == f"4 {2 * CHUNK_BYTES + 4}".encode()
+    chunks = [client.get(f"podium:base:{name}:{i}") for i in range(5)]
+    assert chunks == [
+        b"abc",
+        b"x" * CHUNK_BYTES,
+        b"x",
+        b"d" + b"e" * (CHUNK_BYTES - 1),
+        None,
+    ]
+    store.drop(name)
+
+
+class FilesAgainstDict(RuleBasedStateMachine):
+    """Names that share folders: one that is emptied goes, and comes again."""
+
+    names = st.sampled_from(["a/b/tree-0", "a/b/tree-1", "a/b/state", "a/c/tree-0", "d"])
+    blobs = st.lists(st.binary(max_size=5), max_size=4)
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.store = BaseStore.open(f"file://{self.folder.name}/bases")
+        self.stored = {}
+
+    @rule(name=names, parts=blobs)
+    def put(self, name, parts):
+        self.store.put(name, parts)
+        self.stored[name] = b"".join(parts)
+
+    @rule(name=names)
+    def drop(self, name):
+        self.store.drop(name)
+        self.stored.pop(name, None)
+
+    @invariant()
+    def blobs_are_those_of_the_dict(self):
+        for name in ["a/b/tree-0", "a/b/tree-1", "a/b/state", "a/c/tree-0", "d"]:
+            assert self.store.has(name) == (name in self.stored)
+            if name in self.stored:
+                assert self.store.get(name) == self.stored[name]
+            else:
+                with pytest.raises(NotStored):
+                    self.store.get(name)
+
+    def teardown(self):
+        self.folder.cleanup()
+
+
+TestFilesAgainstDict = FilesAgainstDict.TestCase
+TestFilesAgainstDict.settings = settings(max_examples=40, stateful_step_count=20)

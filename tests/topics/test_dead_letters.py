@@ -1,6 +1,8 @@
 import pytest
 
-from topics.dead_letters import KEPT_BYTES, MOST_BYTES, VERSION, DeadLetter
+from topics.dead_letters import VERSION, DeadLetter
+from topics.limits import DEAD_LETTER_KEPT_CUT as KEPT_BYTES
+from topics.limits import DEAD_LETTER_KEPT_WHOLE as MOST_BYTES
 
 ADDED = [
     "podium-error",

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from tests.oracles import collection as oracle
 from topics.codecs.json_record import BadRecord
-from topics.events.contract import EventContract, Options, Weighted
+from topics.events.contract import Options
+from topics.events.numbers import Weighted
+from topics.kinds import event_contract
 
 ATTRIBUTES = ("age", "credit score", "visits")
 DEEP = 100_000
@@ -17,7 +19,7 @@ LARGEST = 1.7976931348623157e308
 
 @pytest.fixture(scope="module")
 def contract():
-    return EventContract("ranked", ATTRIBUTES, k=5, max_k=100, shards=3)
+    return event_contract("ranked", ATTRIBUTES, k=5, max_k=100, shards=3)
 
 
 def refusal(read, argument):
@@ -27,7 +29,7 @@ def refusal(read, argument):
 
 
 def values(contract, *documents):
-    return contract.columns([contract.row(document) for document in documents])
+    return contract.form.columns([contract.form.row(document) for document in documents])
 
 
 def test_a_token_has_at_most_one_part_a_shard(contract):
@@ -56,8 +58,8 @@ def test_what_an_event_lacks_is_nan(contract, event):
 
 def test_a_weighted_value_counts_as_its_value(contract):
     event = b'{"age": {"value": 28, "weight": 0.3}, "visits": {"value": -1}}'
-    assert contract.row(event)[0] == Weighted(28.0, 0.3)
-    assert contract.row(event)[2] == Weighted(-1.0, 1.0)
+    assert contract.form.row(event)[0] == Weighted(28.0, 0.3)
+    assert contract.form.row(event)[2] == Weighted(-1.0, 1.0)
     np.testing.assert_array_equal(values(contract, event), [[28.0, math.nan, -1.0]])
 
 
@@ -72,12 +74,12 @@ def test_weighted_plain_null_and_absent_values_mix_in_one_matrix(contract):
 
 
 def test_a_matrix_has_its_columns_even_without_events(contract):
-    assert contract.columns([]).shape == (0, 3)
+    assert contract.form.columns([]).shape == (0, 3)
 
 
 def test_a_collection_without_attributes_has_events_without_columns():
-    contract = EventContract("ranked", [], k=1, max_k=1, shards=1)
-    assert contract.columns([contract.row(b'{"age": 1}')] * 2).shape == (2, 0)
+    contract = event_contract("ranked", [], k=1, max_k=1, shards=1)
+    assert contract.form.columns([contract.form.row(b'{"age": 1}')] * 2).shape == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_a_collection_without_attributes_has_events_without_columns():
 def test_a_bad_event_is_refused_with_its_field_and_both_sides(
     contract, event, field, got, expected
 ):
-    bad = refusal(contract.row, event)
+    bad = refusal(contract.form.row, event)
     assert bad.field == field
     assert got in str(bad)
     assert expected in str(bad)
@@ -186,7 +188,7 @@ def test_a_bad_event_is_refused_with_its_field_and_both_sides(
 
 def test_a_name_that_is_not_utf_8_is_skipped_outside_and_refused_inside_an_attribute(contract):
     np.testing.assert_array_equal(values(contract, b'{"\xff": 1, "age": 2}')[0, 0], 2.0)
-    assert "expected" in str(refusal(contract.row, b'{"age": {"value": 1, "\xff": 1}}'))
+    assert "expected" in str(refusal(contract.form.row, b'{"age": {"value": 1, "\xff": 1}}'))
 
 
 given_values = st.one_of(
@@ -230,7 +232,7 @@ def test_an_event_counts_as_it_does_for_the_oracle(contract, event):
     text = json.dumps(event).encode()
     faulty = [name for name in event if is_faulty({name: event[name]})]
     if faulty:
-        assert refusal(contract.row, text).field.split(".")[0] in faulty
+        assert refusal(contract.form.row, text).field.split(".")[0] in faulty
     else:
         counted = oracle.event_values(event, ATTRIBUTES)
         row = [counted.get(name, math.nan) for name in ATTRIBUTES]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from topics.codecs.byte_strings import Keys
+from topics.codecs.byte_strings import ByteStrings
 from topics.matches import EventPlace, Hits, Match, MatchRecord, decode, encode_many, event_place
 
 TOPIC = "podium.ads.events"
@@ -120,7 +120,7 @@ def test_many_events_with_many_hits_keep_their_order():
 
 
 def test_id_texts_of_a_packed_column_are_copied_as_they_are():
-    texts = Keys.pack([rb'"caf\u00e9"', '"café"'.encode()])
+    texts = ByteStrings.pack([rb'"caf\u00e9"', '"café"'.encode()])
     lengths = texts.lengths
     starts = np.cumsum(lengths, dtype=np.int64) - lengths
     hits = Hits(np.array([2]), np.array([2.0, 1.0]), starts, lengths, texts.data)

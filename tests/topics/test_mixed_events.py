@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracles import collection as oracle
+from tests.oracles import boolean as oracle
 from topics.codecs.columns import CodecError
 from topics.codecs.json_record import BadRecord
-from topics.events.mixed import MixedColumns, MixedRows, decode_columns, encode
+from topics.events.mixed import MixedColumns, MixedEvents, decode_columns, encode
 
-NAMED, OPEN = MixedRows(["age", "colour"]), MixedRows([])
+NAMED, OPEN = MixedEvents(["age", "colour"]), MixedEvents([])
 
 values = st.one_of(
     st.none(),

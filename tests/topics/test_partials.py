@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics import frames, partials
-from topics.codecs.byte_strings import Keys
+from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import CodecError
-from topics.frames import FrameName
+from topics.frames import FrameId
 from topics.partials import Partial
 
 longs = st.integers(-(2**63), 2**63 - 1)
@@ -23,12 +23,12 @@ def some_partials(draw):
         return np.array(draw(st.lists(values, min_size=size, max_size=size)), dtype)
 
     def byte_strings(values, size):
-        return Keys.pack(draw(st.lists(values, min_size=size, max_size=size)))
+        return ByteStrings.pack(draw(st.lists(values, min_size=size, max_size=size)))
 
     counts = column(st.integers(0, 3), np.int32, events)
     hits = int(counts.sum())
     return Partial(
-        FrameName(draw(st.integers(0, 2**32 - 1)), draw(longs), draw(longs), draw(longs)),
+        FrameId(draw(st.integers(0, 2**32 - 1)), draw(longs), draw(longs), draw(longs)),
         draw(st.integers(0, 2**16 - 1)),
         np.array(draw(st.lists(st.integers(0, 2**16 - 1), max_size=5)), np.uint16),
         draw(longs),
@@ -49,11 +49,11 @@ def columns_of(partial):
     yield from partial.keys
     yield from (partial.counts, partial.scores, partial.ids)
     yield from partial.id_texts
-    yield partial.routed
+    yield partial.routes_as_of
 
 
 def assert_same(got, given):
-    assert (got.frame, got.shard, got.as_of) == (given.frame, given.shard, given.as_of)
+    assert (got.frame_id, got.shard, got.as_of) == (given.frame_id, given.shard, given.as_of)
     for one, other in zip(columns_of(got), columns_of(given), strict=True):
         np.testing.assert_array_equal(one, other)
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
@@ -81,31 +81,31 @@ def test_columns_are_aligned_views_of_the_bytes(partial):
 
 
 TWO_EVENTS = Partial(
-    FrameName(partition=3, epoch=9, first=40, last=42),
+    FrameId(partition=3, epoch=9, first=40, last=42),
     shard=1,
     taking_part=np.array([0, 1], np.uint16),
     as_of=-1,
     offsets=np.array([40, 42], np.int64),
     timestamps=np.array([1000, 1001], np.int64),
     ks=np.array([5, 2], np.int32),
-    keys=Keys.pack([None, b"visitor"]),
+    keys=ByteStrings.pack([None, b"visitor"]),
     counts=np.array([0, 2], np.int32),
     scores=np.array([9.5, -0.0]),
     ids=np.array([7, 2**62], np.int64),
-    id_texts=Keys.pack([b'"ad-7"', b'"\\u0000"']),
-    routed=np.array([12, 3], np.int64),
+    id_texts=ByteStrings.pack([b'"ad-7"', b'"\\u0000"']),
+    routes_as_of=np.array([12, 3], np.int64),
 )
 NO_HITS = TWO_EVENTS._replace(
     counts=np.zeros(2, np.int32),
     scores=np.zeros(0),
     ids=np.zeros(0, np.int64),
-    id_texts=Keys.pack([]),
+    id_texts=ByteStrings.pack([]),
 )
 NO_EVENTS = NO_HITS._replace(
     offsets=np.zeros(0, np.int64),
     timestamps=np.zeros(0, np.int64),
     ks=np.zeros(0, np.int32),
-    keys=Keys.pack([]),
+    keys=ByteStrings.pack([]),
     counts=np.zeros(0, np.int32),
 )
 

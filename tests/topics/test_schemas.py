@@ -9,7 +9,7 @@ import pytest
 import topics
 from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
-from topics.events.contract import EventContract
+from topics.kinds import event_contract
 from topics.matches import decode as decode_match
 from topics.schemas import all_schemas
 from topics.subscriptions import RankedContract, RelaxedContract
@@ -196,8 +196,8 @@ ATTRIBUTES = [
 def test_the_attribute_schema_accepts_what_the_contract_accepts(value, good):
     schema = all_schemas()["events.json"]
     assert holds(schema["$defs"]["attribute"], value, schema) is good
-    contract = EventContract("ranked", ["age"], k=1, max_k=1, shards=1)
-    assert accepts(contract.row, {"age": value}) is good
+    contract = event_contract("ranked", ["age"], k=1, max_k=1, shards=1)
+    assert accepts(contract.form.row, {"age": value}) is good
 
 
 def test_the_event_schema_takes_any_object_and_its_own_examples():

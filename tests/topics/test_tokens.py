@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topics.tokens import format_token, parse_token
+from topics.headers import format_token, parse_token
 
 tokens = st.dictionaries(st.integers(0, 10**9 - 1), st.integers(-1, 10**18 - 1), min_size=1)
 

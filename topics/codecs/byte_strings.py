@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Keys(NamedTuple):
+class ByteStrings(NamedTuple):
     lengths: np.ndarray  # i4[n]  -1 for null
     data: np.ndarray  # u1[...]  the non-null strings, one after the other
 
     @classmethod
-    def pack(cls, keys: Sequence[bytes | None]) -> "Keys":
+    def pack(cls, keys: Sequence[bytes | None]) -> "ByteStrings":
         """
-        >>> Keys.pack([b"a", None, b"bc"]).unpack()
+        >>> ByteStrings.pack([b"a", None, b"bc"]).unpack()
         [b'a', None, b'bc']
         """
         lengths = np.fromiter(

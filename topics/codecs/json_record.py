@@ -1,4 +1,4 @@
-"""What is wrong with a record, said so that its producer can mend it."""
+"""JSON records: decoded into structs, and what is wrong with one said so that it can be mended."""
 
 import json
 import math
@@ -8,10 +8,8 @@ from typing import Any, NoReturn
 
 import msgspec
 
-# A record larger than this is refused before it is parsed.  The topics themselves take
-# up to 4 MiB, so that such a record arrives and can be reported instead of vanishing
-# in its producer's error handling.
-MAX_RECORD_BYTES = 1024 * 1024
+from topics.limits import PARSED_BYTES
+
 # How deep the search for a NaN goes into a document that is not JSON.
 _DIAGNOSED_DEPTH = 16
 
@@ -39,13 +37,13 @@ def refuse_oversized(
     headers: Sequence[tuple[str, bytes | None]] = (),
 ) -> None:
     size = len(key or b"") + len(value or b"")
-    if size > MAX_RECORD_BYTES:
+    if size > PARSED_BYTES:
         raise BadRecord(
-            "value", f"got {size} bytes, expected at most {MAX_RECORD_BYTES} for key and value"
+            "value", f"got {size} bytes, expected at most {PARSED_BYTES} for key and value"
         )
     of_headers = sum(len(name) + len(given or b"") for name, given in headers)
-    if of_headers > MAX_RECORD_BYTES:
-        raise BadRecord("headers", f"got {of_headers} bytes, expected at most {MAX_RECORD_BYTES}")
+    if of_headers > PARSED_BYTES:
+        raise BadRecord("headers", f"got {of_headers} bytes, expected at most {PARSED_BYTES}")
 
 
 def decode(decoder: msgspec.json.Decoder, value: bytes | None, expected: str) -> Any:
@@ -107,3 +105,19 @@ def _numbers(node: Any, path: str, depth: int) -> Iterator[tuple[str, float]]:
     elif isinstance(node, list) and depth:
         for i, child in enumerate(node):
             yield from _numbers(child, f"{path}[{i}]", depth - 1)
+
+
+def struct_of(
+    title: str, attributes: Sequence[str], type_of_field: Any, absent: Any, **options: Any
+) -> type[msgspec.Struct]:
+    """A struct with a field for each attribute, in their order; `absent` where one is not given.
+
+    An attribute may have any name, so the fields have names of their own.
+    """
+    fields = [f"a{i}" for i in range(len(attributes))]
+    return msgspec.defstruct(
+        title,
+        [(field, type_of_field, absent) for field in fields],
+        rename=dict(zip(fields, attributes, strict=True)),
+        **options,
+    )

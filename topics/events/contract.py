@@ -6,37 +6,17 @@ ignored.  Headers: `podium-k` (how many matches), `podium-after` (a consistency 
 
     {"age": 28, "credit_score": {"value": 441, "weight": 0.3}, "page": "/home"}
 
-Most kinds are matched with numbers, which become a matrix; kind `boolean` with numbers, strings
-and weights (`topics.events.mixed`).
+Most kinds are matched with numbers, which become a matrix (`topics.events.numbers`), some with
+numbers, strings and weights (`topics.events.mixed`).
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-import msgspec
 import numpy as np
-from msgspec import Meta, Struct
 
-from topics.codecs.attribute_struct import struct_of
-from topics.codecs.json_record import BadRecord, decode
-from topics.events.mixed import MixedColumns, MixedRows
-from topics.frames import fingerprint
-from topics.tokens import AFTER, parse_token
-
-K = "podium-k"
-EXPECTED = 'an object of attributes such as {"age": 28}'
-
-
-class Weighted(Struct, frozen=True, forbid_unknown_fields=True):
-    """A value with the weight that it carries in kinds that score by the event."""
-
-    value: float
-    weight: Annotated[float, Meta(ge=0)] = 1.0
-
-
-AttributeValue = float | Weighted | None
-"""A number, a weighted number, or null, which is the same as absent."""
+from topics.codecs.json_record import BadRecord
+from topics.headers import AFTER, K, parse_token
 
 
 class Options(NamedTuple):
@@ -46,50 +26,39 @@ class Options(NamedTuple):
     after: Mapping[int, int]  # subscription offset to wait for, by shard
 
 
-class NumberRows:
-    """Decodes the events of one collection to rows of numbers."""
+class EventForm(Protocol):
+    """How the events of a kind are read, and what they are in columns and in a frame."""
 
-    def __init__(self, attributes: Sequence[str]) -> None:
-        self.attributes = tuple(attributes)
-        self._decoder = msgspec.json.Decoder(
-            struct_of("Event", self.attributes, AttributeValue, math.nan)
-        )
+    def row(self, value: bytes | None) -> Any:
+        """One record's event, or `BadRecord`."""
 
-    def row(self, value: bytes | None) -> tuple:
-        """The attribute values of one event in order, NaN or None where absent."""
-        return msgspec.structs.astuple(decode(self._decoder, value, EXPECTED))
+    def columns(self, rows: Sequence[Any]) -> Any:
+        """Many rows at once, as an index takes them."""
 
-    def columns(self, rows: Sequence[tuple]) -> np.ndarray:
-        """f8[m, d] with NaN for an absent attribute."""
-        shape = (len(rows), len(self.attributes))
-        try:
-            return np.array(rows, np.float64).reshape(shape)
-        except TypeError:  # a weighted value is among them
-            plain = [[v.value if isinstance(v, Weighted) else v for v in row] for row in rows]
-            return np.array(plain, np.float64).reshape(shape)
+    def chosen(self, columns: Any, rows: Sequence[Any], wanted: np.ndarray) -> Any:
+        """Columns of those of the rows, by their positions, of which all are in `columns`."""
 
-    def numbers(self, columns: np.ndarray) -> np.ndarray:
-        return columns
+    def numbers(self, columns: Any) -> np.ndarray:
+        """f8[m, d] of the attributes in order, NaN where an event has none: routes know these."""
 
-    def packed_bytes(self, row: tuple) -> int:
+    def packed_bytes(self, row: Any) -> int:
         """About how much room an event takes in a frame."""
-        return 8 * len(row)
+
+    def pack(self, columns: Any) -> np.ndarray:
+        """The payload of a frame: f8[m, d], or u1[n]."""
+
+    def unpack(self, payload: np.ndarray) -> Any:
+        """The columns that were packed, perhaps as views; `CodecError` if these are no such."""
 
 
 class EventContract:
-    """Decodes the events of one collection: `row` one by one, `columns` many at once."""
+    """How the events of one collection are read: their form, and what their headers ask for."""
 
-    def __init__(
-        self, kind: str, attributes: Sequence[str], k: int, max_k: int, shards: int
-    ) -> None:
+    def __init__(self, form: EventForm, fingerprint: int, k: int, max_k: int, shards: int) -> None:
+        """`fingerprint` is of the kind and the attributes that `form` is of."""
+        self.form, self.fingerprint = form, fingerprint
         self.max_k, self.shards = max_k, shards
-        self.fingerprint = fingerprint(kind, attributes)
         self._no_options = Options(k, {})
-        reader = MixedRows(attributes) if kind == "boolean" else NumberRows(attributes)
-        self.row: Callable[[bytes | None], Any] = reader.row
-        self.columns: Callable[[Sequence[Any]], np.ndarray | MixedColumns] = reader.columns
-        self.numbers: Callable[[Any], np.ndarray] = reader.numbers  # of columns: f8[m, d]
-        self.packed_bytes: Callable[[Any], int] = reader.packed_bytes
 
     def options(self, headers: Sequence[tuple[str, bytes | None]] | None) -> Options:
         if not headers:

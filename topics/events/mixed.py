@@ -7,7 +7,6 @@ Packed, behind the header that `topics.codecs.columns` describes:
     string columns i32[s] | string lengths i32[s] | of strings u8[n] | names | strings
 """
 
-import struct
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -15,15 +14,36 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from topics.codecs.attribute_struct import struct_of
-from topics.codecs.byte_strings import Keys
-from topics.codecs.columns import PREAMBLE, columns_at, join, open_header
-from topics.codecs.json_record import BadRecord, decode
+from topics.codecs.byte_strings import ByteStrings
+from topics.codecs.columns import CodecError, RecordLayout
+from topics.codecs.json_record import BadRecord, decode, struct_of
 from topics.subscriptions.boolean import MAX_NAME_CHARACTERS, MAX_WEIGHT
 
-MAGIC, VERSION = b"PODE", 1
 EXPECTED = 'an object of attributes such as {"state": "NY", "pay": 28}'
-_HEADER = struct.Struct("<QQQQQQ")
+_LAYOUT = RecordLayout(
+    b"PODE",
+    1,
+    [
+        ("events", "Q"),
+        ("entries", "Q"),
+        ("names", "Q"),
+        ("strings", "Q"),
+        ("name_bytes", "Q"),
+        ("text_bytes", "Q"),
+    ],
+    [
+        ("starts", "<i8", lambda header: header.events + 1),
+        ("values", "<f8", "entries"),
+        ("weights", "<f8", "entries"),
+        ("columns", "<i4", "entries"),
+        ("name_lengths", "<i4", "names"),
+        ("string_columns", "<i4", "strings"),
+        ("string_lengths", "<i4", "strings"),
+        ("are_strings", "u1", "names"),
+        ("name_texts", "u1", "name_bytes"),
+        ("string_texts", "u1", "text_bytes"),
+    ],
+)
 # Of a value and its weight, of its attribute's name and of its string, if these are nowhere else.
 _ENTRY_BYTES = 20
 _NAME_BYTES = 5
@@ -85,7 +105,7 @@ class MixedColumns(NamedTuple):
         )
 
 
-class MixedRows:
+class MixedEvents:
     """Decodes the events of one collection; without attributes every field counts."""
 
     def __init__(self, attributes: Sequence[str]) -> None:
@@ -113,6 +133,12 @@ class MixedRows:
     def columns(self, rows: Sequence[Row]) -> MixedColumns:
         return MixedColumns.of(rows)
 
+    def chosen(
+        self, columns: MixedColumns, rows: Sequence[Row], wanted: np.ndarray
+    ) -> MixedColumns:
+        # Anew, without the names and strings of the others.
+        return MixedColumns.of([rows[row] for row in wanted.tolist()])
+
     def numbers(self, columns: MixedColumns) -> np.ndarray:
         """f8[m, d] of the attributes in order, NaN where an event has a string or nothing."""
         place_of = {name: place for place, name in enumerate(self.attributes)}
@@ -131,6 +157,12 @@ class MixedRows:
         if not self.attributes:  # otherwise there are few of them, in all events together
             size += len("".join(name for name, _, _ in row).encode())
         return size + len("".join(strings).encode())
+
+    def pack(self, columns: MixedColumns) -> np.ndarray:
+        return np.frombuffer(encode(columns), np.uint8)
+
+    def unpack(self, payload: np.ndarray) -> MixedColumns:
+        return decode_columns(payload.data)
 
 
 def _known(name: str, given: Any) -> tuple[float | str, float] | None:
@@ -153,62 +185,44 @@ def _known(name: str, given: Any) -> tuple[float | str, float] | None:
 
 
 def encode(events: MixedColumns) -> bytes:
-    names = Keys.pack([name.encode() for name, _ in events.names])
-    strings = Keys.pack([string.encode() for _, string in events.strings])
-    header = _HEADER.pack(
-        len(events),
-        len(events.values),
-        len(events.names),
-        len(events.strings),
-        names.data.size,
-        strings.data.size,
+    names = ByteStrings.pack([name.encode() for name, _ in events.names])
+    strings = ByteStrings.pack([string.encode() for _, string in events.strings])
+    return _LAYOUT.write(
+        events=len(events),
+        entries=len(events.values),
+        names=len(events.names),
+        strings=len(events.strings),
+        name_bytes=names.data.size,
+        text_bytes=strings.data.size,
+        starts=events.starts,
+        values=events.values,
+        weights=events.weights,
+        columns=events.columns,
+        name_lengths=names.lengths,
+        string_columns=np.array([column for column, _ in events.strings], np.int32),
+        string_lengths=strings.lengths,
+        are_strings=np.array([is_text for _, is_text in events.names], np.uint8),
+        name_texts=names.data,
+        string_texts=strings.data,
     )
-    columns = [
-        events.starts,
-        events.values,
-        events.weights,
-        events.columns,
-        names.lengths,
-        np.array([column for column, _ in events.strings], np.int32),
-        strings.lengths,
-        np.array([is_text for _, is_text in events.names], np.uint8),
-        names.data,
-        strings.data,
-    ]
-    return join(MAGIC, VERSION, header, columns)
 
 
 def decode_columns(data: bytes | memoryview) -> MixedColumns:
-    events, entries, names, strings, name_bytes, text_bytes = open_header(
-        data, MAGIC, VERSION, _HEADER
-    )
-    starts, values, weights, columns, name_lengths, owners, lengths, of_strings, named, texts = (
-        columns_at(
-            data,
-            PREAMBLE.size + _HEADER.size,
-            [
-                ("<i8", events + 1),
-                ("<f8", entries),
-                ("<f8", entries),
-                ("<i4", entries),
-                ("<i4", names),
-                ("<i4", strings),
-                ("<i4", strings),
-                ("u1", names),
-                ("u1", name_bytes),
-                ("u1", text_bytes),
-            ],
-        )
-    )
+    read = _LAYOUT.read(data)
+    names = _texts(read.name_lengths, read.name_texts)
+    strings = _texts(read.string_lengths, read.string_texts)
     return MixedColumns(
-        starts,
-        values,
-        weights,
-        columns,
-        list(zip(_texts(name_lengths, named), of_strings.astype(bool).tolist(), strict=True)),
-        list(zip(owners.tolist(), _texts(lengths, texts), strict=True)),
+        read.starts,
+        read.values,
+        read.weights,
+        read.columns,
+        list(zip(names, read.are_strings.astype(bool).tolist(), strict=True)),
+        list(zip(read.string_columns.tolist(), strings, strict=True)),
     )
 
 
 def _texts(lengths: np.ndarray, data: np.ndarray) -> list[str]:
-    return [text.decode() for text in Keys(lengths, data).unpack() if text is not None]
+    try:
+        return [text.decode() for text in ByteStrings(lengths, data).unpack() if text is not None]
+    except UnicodeDecodeError as error:
+        raise CodecError(f"got a name or a string that is not UTF-8 ({error})") from None

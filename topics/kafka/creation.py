@@ -19,8 +19,8 @@ from confluent_kafka.admin import (
     TopicMetadata,
 )
 
+from topics.catalogue import TopicSpec
 from topics.kafka.plan import Difference, ExistingTopic, Plan, plan
-from topics.spec import TopicSpec
 
 __all__ = [
     "BrokerUnreachable",

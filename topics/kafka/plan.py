@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from topics.spec import TopicSpec
+from topics.catalogue import TopicSpec
 
 
 class ExistingTopic(NamedTuple):

@@ -6,11 +6,11 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from topics.dead_letters import KEPT_BYTES, DeadLetter, Header
+from topics.dead_letters import DeadLetter
+from topics.headers import Header
+from topics.limits import DEAD_LETTER_KEPT_CUT, FRAME_BYTES
 
 log = logging.getLogger(__name__)
-
-_MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 class DeliveryFailed(RuntimeError):
@@ -32,7 +32,7 @@ class Outbox:
                 "partitioner": "murmur2_random",
                 "linger.ms": 2,
                 "message.timeout.ms": 0,
-                "message.max.bytes": _MAX_MESSAGE_BYTES,
+                "message.max.bytes": FRAME_BYTES,
                 "queue.buffering.max.kbytes": 512 * 1024,
                 # Reports of success would cost a Python call a record; a failure is enough.
                 "delivery.report.only.error": True,
@@ -72,7 +72,9 @@ class Outbox:
     def send_dead_letter(self, letter: DeadLetter, to: str | None = None) -> None:
         """To the dead-letter topic of the topic it came from, unless `to` names another."""
         log.warning("%s refused: %s", letter.source, letter.error)
-        self._send_letter(to or f"{letter.topic}.dlq", letter, letter.fitting(), KEPT_BYTES)
+        self._send_letter(
+            to or f"{letter.topic}.dlq", letter, letter.fitting(), DEAD_LETTER_KEPT_CUT
+        )
 
     def _send_letter(self, topic: str, whole: DeadLetter, letter: DeadLetter, less: int) -> None:
         """If the topic takes less than it should, it gets `less` bytes of the whole letter."""

@@ -6,8 +6,6 @@ the latest record of each id is the truth, and the offset of that record is the 
 inside its shard.
 """
 
-from collections.abc import Callable, Sequence
-
 from topics.subscriptions.batches import ParsedBatch, parse_batch
 from topics.subscriptions.boolean import (
     BooleanColumns,
@@ -15,17 +13,18 @@ from topics.subscriptions.boolean import (
     BooleanSubscription,
 )
 from topics.subscriptions.contract import SubscriptionContract
+from topics.subscriptions.folding import FoldedBatch, fold_batch
 from topics.subscriptions.ids import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, check_ids
 from topics.subscriptions.ranked import RankedColumns, RankedContract, RankedSubscription
 from topics.subscriptions.relaxed import RelaxedColumns, RelaxedContract, RelaxedSubscription
 
 __all__ = [
-    "KINDS",
     "MAX_ID_BYTES",
     "MAX_ID_TEXT_BYTES",
     "BooleanColumns",
     "BooleanContract",
     "BooleanSubscription",
+    "FoldedBatch",
     "ParsedBatch",
     "RankedColumns",
     "RankedContract",
@@ -35,18 +34,6 @@ __all__ = [
     "RelaxedSubscription",
     "SubscriptionContract",
     "check_ids",
-    "contract_for",
+    "fold_batch",
     "parse_batch",
 ]
-
-
-_CONTRACTS: dict[str, Callable[[Sequence[str]], SubscriptionContract]] = {
-    "ranked": RankedContract,
-    "relaxed": RelaxedContract,
-    "boolean": BooleanContract,
-}
-KINDS = tuple(_CONTRACTS)
-
-
-def contract_for(kind: str, attributes: Sequence[str]) -> SubscriptionContract:
-    return _CONTRACTS[kind](attributes)

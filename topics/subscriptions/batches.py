@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topics.codecs.json_record import MAX_RECORD_BYTES, BadRecord
+from topics.codecs.json_record import BadRecord
 from topics.kafka.partitioner import partitions_of
+from topics.limits import PARSED_BYTES
 from topics.subscriptions.contract import SubscriptionContract
-from topics.subscriptions.fast_path import columns_at_once
 from topics.subscriptions.ids import MAX_ID_BYTES, check_ids
 
 __all__ = ["ParsedBatch", "Verdicts", "parse_batch"]
@@ -91,8 +91,7 @@ def _are_usual(
     return (
         len(given) == len(keys)
         and max(map(len, given), default=0) <= MAX_ID_BYTES
-        and max((len(value or b"") for value in values), default=0)
-        <= MAX_RECORD_BYTES - MAX_ID_BYTES
+        and max((len(value or b"") for value in values), default=0) <= PARSED_BYTES - MAX_ID_BYTES
         and not b"".join(given).translate(None, _PLAIN)
         and bool((partitions_of(given, partitions) == partition).all())
     )
@@ -102,7 +101,7 @@ def _parse(
     contract: SubscriptionContract, values: Sequence[bytes]
 ) -> tuple[tuple[np.ndarray, ...], Verdicts]:
     """The columns of those that are good, and what is wrong with the others."""
-    if values and (columns := columns_at_once(contract, values)) is not None:
+    if values and (columns := contract.columns_at_once(values)) is not None:
         return columns, {}
     rows, bad = [], {}
     for i, value in enumerate(values):

@@ -132,6 +132,9 @@ class BooleanContract:
                 raise BadRecord(f"{at}[{len(checked)}].value", str(wrong)) from None
         return tuple(checked)
 
+    def columns_at_once(self, values: Sequence[bytes]) -> None:
+        return None
+
     def columns(self, rows: Sequence[Expression]) -> BooleanColumns:
         expressions = np.empty(len(rows), object)
         for place, row in enumerate(rows):  # at once, numpy would look into the tuples

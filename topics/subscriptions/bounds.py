@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from topics.codecs.attribute_struct import struct_of
-from topics.codecs.json_record import BadRecord
+from topics.codecs.json_record import BadRecord, struct_of
 
 
 class Bounds(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

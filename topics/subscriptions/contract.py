@@ -14,6 +14,9 @@ class SubscriptionContract(Protocol):
     def parse(self, value: bytes) -> tuple[Any, ...]:
         """One record's subscription, or `BadRecord`."""
 
+    def columns_at_once(self, values: Sequence[bytes]) -> tuple[np.ndarray, ...] | None:
+        """As `columns` of all these parsed; None if they have to be parsed one by one."""
+
     def columns(self, rows: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """Parsed subscriptions as an index takes them, one array a column."""
 

@@ -13,31 +13,20 @@ from operator import attrgetter
 import msgspec
 import numpy as np
 
-from topics.codecs.attribute_struct import struct_of
-from topics.subscriptions.contract import SubscriptionContract
-from topics.subscriptions.ranked import RankedColumns, RankedContract
+from topics.codecs.json_record import struct_of
 
-__all__ = ["columns_at_once"]
+__all__ = ["UsualIntervals", "usual_intervals"]
 
 Ends = tuple[float | None, float | None]
 _NOT_CONSTRAINED = (inf, -inf)  # no number of JSON is infinite
 
 
-def columns_at_once(
-    contract: SubscriptionContract, values: Sequence[bytes]
-) -> tuple[np.ndarray, ...] | None:
-    """As `contract.columns` of all these parsed; None if they have to be parsed one by one."""
-    if not isinstance(contract, RankedContract):
-        return None
-    return _ranked(contract.attributes).columns(values)
-
-
 @lru_cache(maxsize=16)
-def _ranked(attributes: tuple[str, ...]) -> "_Ranked":
-    return _Ranked(attributes)
+def usual_intervals(attributes: tuple[str, ...]) -> "UsualIntervals":
+    return UsualIntervals(attributes)
 
 
-class _Ranked:
+class UsualIntervals:
     """Ranked subscriptions whose intervals are all written as [low, high]."""
 
     def __init__(self, attributes: tuple[str, ...]) -> None:
@@ -51,7 +40,8 @@ class _Ranked:
         self._decoder = msgspec.json.Decoder(record)
         self._ends = [attrgetter(f"where.{field}") for field in where.__struct_fields__]
 
-    def columns(self, values: Sequence[bytes]) -> RankedColumns | None:
+    def columns(self, values: Sequence[bytes]) -> tuple[np.ndarray, ...] | None:
+        """Lows, highs and scores; None if these have to be parsed one by one."""
         lines = b"\n".join(values)
         if not _is_an_object_a_line(lines, len(values)):
             return None
@@ -67,7 +57,7 @@ class _Ranked:
         if (lows > highs).any():
             return None
         scores = np.fromiter(map(attrgetter("score"), records), np.float64, len(records))
-        return RankedColumns(lows, highs, scores)
+        return (lows, highs, scores)
 
 
 def _is_an_object_a_line(lines: bytes, count: int) -> bool:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 
 from topics.codecs.json_record import decode
 from topics.subscriptions.bounds import Interval, by_attribute, ends_of
+from topics.subscriptions.fast_path import usual_intervals
 
 EXPECTED = 'an object such as {"where": {"age": [20, 35]}, "score": 7.5}'
 
@@ -47,6 +48,10 @@ class RankedContract:
         record = decode(self._decoder, value, EXPECTED)
         intervals = msgspec.structs.astuple(record.where)
         return *ends_of(self.attributes, intervals), record.score
+
+    def columns_at_once(self, values: Sequence[bytes]) -> RankedColumns | None:
+        columns = usual_intervals(self.attributes).columns(values)
+        return None if columns is None else RankedColumns(*columns)
 
     def columns(self, rows: Sequence[tuple[list[float], list[float], float]]) -> RankedColumns:
         shape = (len(rows), len(self.attributes))

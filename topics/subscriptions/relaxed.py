@@ -76,6 +76,9 @@ class RelaxedContract:
             raise BadRecord("weights", f"got {constrained}, expected weights with a finite sum")
         return given
 
+    def columns_at_once(self, values: Sequence[bytes]) -> None:
+        return None
+
     def columns(
         self, rows: Sequence[tuple[list[float], list[float], list[float]]]
     ) -> RelaxedColumns:

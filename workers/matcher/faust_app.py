@@ -11,13 +11,11 @@ from faust.assignor.partition_assignor import PartitionAssignor
 from faust.types import AppT
 
 from configs.settings import Kafka
+from topics.headers import UNREADABLE
+from topics.limits import FRAME_BYTES
 from workers.process.context import Context
 
-_MAX_RECORD_BYTES = 16 * 1024 * 1024
 _REQUEST_TIMEOUT_S = 90.0
-
-
-UNREADABLE = "podium-unreadable"  # header of what stands for records that cannot be read
 
 
 class _ReadableBatch:
@@ -109,7 +107,7 @@ def create_app(context: Context) -> faust.App:
         value_serializer="raw",
         key_serializer="raw",
         consumer_auto_offset_reset="earliest",
-        consumer_max_fetch_size=_MAX_RECORD_BYTES,
+        consumer_max_fetch_size=FRAME_BYTES,
         consumer_group_instance_id=settings.matcher.instance_id,
         broker_session_timeout=settings.matcher.session_timeout_s,
         broker_heartbeat_interval=settings.matcher.heartbeat_s,
@@ -122,7 +120,7 @@ def create_app(context: Context) -> faust.App:
         # aiokafka's lz4 takes longer than answering the frame.
         producer_compression_type=None,
         producer_linger=0,
-        producer_max_request_size=_MAX_RECORD_BYTES,
+        producer_max_request_size=FRAME_BYTES,
         web_enabled=False,
     )
 

@@ -1,7 +1,8 @@
 """The way of one shard's frames through a matcher: answered in order, sent in order.
 
-Two tasks a lane, so that the next frame is answered while the last answer is on its way.  Answers
-that come together meanwhile go out in one record: the slower the broker, the larger the records.
+Two tasks per queue, so that the next frame is answered while the last answer is on its way.
+Answers that come together meanwhile go out in one record: the slower the broker, the larger the
+records.
 A frame is acknowledged when its answer is; what is not acknowledged is read again by the shard's
 next owner.  A worker that leaves waits for what is on its way, so that none is answered twice.
 """
@@ -18,17 +19,18 @@ from faust.types import EventT
 
 from topics import frames, partials
 from topics.codecs.columns import CodecError, bundle, unbundle
-from workers.shard.feed import ShardGone, SubscriptionFeed
+from topics.limits import ANSWERS_TOGETHER_BYTES
+from workers.process import metrics
+from workers.shard.feed import ShardGone
+from workers.shard.service import ShardService
 
 log = logging.getLogger(__name__)
 
 _RETRY_S = (0.2, 0.5, 1, 2, 5, 10)
 # How long answers wait for a partition that is not there: one that was just added is soon known.
 _NO_PARTITION_S = 30.0
-# Frames that wait in a lane; beyond, the lane holds up the others of its worker.
+# Records of frames that wait; beyond, the queue holds up the others of its worker.
 _MOST_WAITING = 256
-# Answers that go out together, unless one alone is larger: half of what their topic takes.
-_MOST_UNSENT_BYTES = 8 * 1024 * 1024
 
 Send = Callable[[int, bytes], Awaitable[None]]
 
@@ -38,7 +40,7 @@ class NoSuchPartition(KafkaError):
 
 
 class _Answered(NamedTuple):
-    event: EventT
+    record: EventT
     parts: list[tuple[int, bytes]]  # partition of the partials topic, encoded partial
 
     @property
@@ -46,7 +48,7 @@ class _Answered(NamedTuple):
         return sum(len(part) for _, part in self.parts)
 
 
-class Lane:
+class FrameQueue:
     """`is_current` says whether a frame is still this worker's to answer.
 
     `fingerprint` is of the collection as this worker knows it.
@@ -54,13 +56,15 @@ class Lane:
 
     def __init__(
         self,
-        feed: SubscriptionFeed,
+        service: ShardService,
+        collection: str,
         fingerprint: int,
         send: Send,
         is_current: Callable[[EventT], bool],
         give_up: Callable[[EventT, CodecError], Awaitable[None]],
     ) -> None:
-        self.feed = feed
+        self.service = service
+        self._collection = collection
         self._fingerprint = fingerprint
         self._answering: tuple[float, int] | None = None  # since when, and the token that it has
         self._send, self._is_current, self._give_up = send, is_current, give_up
@@ -70,8 +74,8 @@ class Lane:
         self._is_leaving = False
         self._changed = asyncio.Condition()
 
-    async def put(self, event: EventT) -> None:
-        await self._waiting.put(event)
+    async def put(self, record: EventT) -> None:
+        await self._waiting.put(record)
 
     def empty(self) -> None:
         """Leave what waits to the shard's next owner; nobody waits for room here any more."""
@@ -88,16 +92,16 @@ class Lane:
     async def answer_all(self) -> None:
         """Runs until it is cancelled, or the shard is gone."""
         while True:
-            event = await self._waiting.get()
-            if self._is_leaving or not self._is_current(event):
+            record = await self._waiting.get()
+            if self._is_leaving or not self._is_current(record):
                 continue
             try:
-                answered = await self._answer(event)
+                answered = await self._answer(record)
             except ShardGone:
                 return
             except CodecError as error:
-                await self._give_up(event, error)
-                answered = _Answered(event, [])
+                await self._give_up(record, error)
+                answered = _Answered(record, [])
             await self._hand_over(answered)
 
     async def send_all(self) -> None:
@@ -107,7 +111,7 @@ class Lane:
                 await self._changed.wait_for(lambda: self._unsent)
                 self._sending, self._unsent = self._unsent, []
                 self._changed.notify_all()
-            await self._send_batch([a for a in self._sending if self._is_current(a.event)])
+            await self._send_batch([a for a in self._sending if self._is_current(a.record)])
             async with self._changed:
                 self._sending = []
                 self._changed.notify_all()
@@ -119,14 +123,20 @@ class Lane:
                 self._unsent.append(answered)
                 self._changed.notify_all()
 
-    async def _answer(self, event: EventT) -> _Answered:
-        asked = [self._decoded(part) for part in unbundle(event.value or b"")]
+    async def _answer(self, record: EventT) -> _Answered:
+        asked = [self._decoded(part) for part in unbundle(record.value or b"")]
         after = max(frame.after for frame in asked)
         self._answering = (time.monotonic(), after)
-        await self.feed.passed(after)
-        answers = [(frame.answers, self.feed.answer(frame)) for frame in asked]
+        await self.service.feed.passed(after)
+        answers = [(frame.answers, self._answer_frame(frame)) for frame in asked]
         self._answering = None
-        return _Answered(event, [(target, partials.encode(answer)) for target, answer in answers])
+        return _Answered(record, [(target, partials.encode(answer)) for target, answer in answers])
+
+    def _answer_frame(self, frame: frames.Frame) -> partials.Partial:
+        with metrics.ANSWER_SECONDS.labels(self._collection).time():
+            partial = self.service.shard.answer(frame)
+        metrics.FRAMES.labels(self._collection).inc()
+        return partial
 
     def _decoded(self, part: memoryview) -> frames.Frame:
         """`CodecError` for whatever is wrong with a frame: it will be so each time."""
@@ -137,7 +147,7 @@ class Lane:
         except Exception as error:
             raise CodecError(f"got bytes that are no frame: {error!r}") from error
         if frame.fingerprint != self._fingerprint:
-            partition, _, first, last = frame.name
+            partition, _, first, last = frame.frame_id
             raise CodecError(
                 f"got events[{partition}]@{first} to {last} packed for another kind or other"
                 " attributes, expected those of the collection as this matcher knows it; let router"
@@ -159,12 +169,12 @@ class Lane:
         done = await asyncio.gather(*(self._deliver(t, bundle(p)) for t, p in by_target.items()))
         missing = {target for target, sent in zip(by_target, done, strict=True) if not sent}
         for answered in batch:
-            if not self._is_current(answered.event):
+            if not self._is_current(answered.record):
                 continue
             if nowhere := missing & {target for target, _ in answered.parts}:
                 said = f"got a frame to be answered into partition {min(nowhere)} of partials"
-                await self._give_up(answered.event, CodecError(f"{said}, which does not exist"))
-            answered.event.ack()
+                await self._give_up(answered.record, CodecError(f"{said}, which does not exist"))
+            answered.record.ack()
 
     async def _deliver(self, target: int, record: bytes) -> bool:
         """False if the frames name a partition that does not exist."""
@@ -178,11 +188,11 @@ class Lane:
                 if isinstance(error, NoSuchPartition) and waited_s > _NO_PARTITION_S:
                     return False
                 wait_s = _RETRY_S[min(attempt, len(_RETRY_S) - 1)]
-                shard = self.feed.shard.number
+                shard = self.service.shard.number
                 log.warning("shard %d: answers not sent: %r; again in %s s", shard, error, wait_s)
                 attempt += 1
                 await asyncio.sleep(wait_s)
 
     def _has_room(self, more: _Answered) -> bool:
         waiting = sum(answered.nbytes for answered in self._unsent)
-        return not self._unsent or waiting + more.nbytes <= _MOST_UNSENT_BYTES
+        return not self._unsent or waiting + more.nbytes <= ANSWERS_TOGETHER_BYTES

@@ -1,8 +1,8 @@
 """The matcher: answers `frames` from the shards it holds.  Partition = shard.
 
-Faust assigns partitions, reads frames and commits; a `Lane` a shard answers them.  An exception
-inside an agent's loop would acknowledge the frame, so none leaves it, and a frame is acknowledged
-by hand once its answer is.
+Faust assigns partitions, reads frames and commits; one `FrameQueue` per shard answers them.  An
+exception inside an agent's loop would acknowledge the frame, so none leaves it, and a frame is
+acknowledged by hand once its answer is.
 """
 
 import asyncio
@@ -18,15 +18,16 @@ from topics.codecs.columns import CodecError
 from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
 from topics.frames import fingerprint
+from topics.headers import UNREADABLE
 from topics.kafka.producer import Outbox
-from workers.kinds import contract_of, new_index
-from workers.matcher.faust_app import UNREADABLE, create_app
-from workers.matcher.frame_queue import Lane, NoSuchPartition
+from workers.matcher.faust_app import create_app
+from workers.matcher.frame_queue import FrameQueue, NoSuchPartition
 from workers.process import metrics
-from workers.process.context import Context
+from workers.process.context import Context, wait_for_topics
 from workers.process.topic_watch import TopicReplaced, TopicWatch
-from workers.shard.feed import SubscriptionFeed
+from workers.shard.service import ShardService
 from workers.shard.shard import Shard
+from workers.snapshots.watch import RedisWatch
 
 log = logging.getLogger(__name__)
 
@@ -41,11 +42,10 @@ class Matcher:
 
     def __init__(self, context: Context, app: faust.App) -> None:
         self._context, self._app = context, app
-        self._contract = contract_of(context.collection)
         self._outbox = Outbox(context.client)
-        self._lanes: dict[int, Lane] = {}
+        self._queues: dict[int, FrameQueue] = {}
         self._tasks: dict[int, list[asyncio.Task]] = {}
-        self._lanes_are_set = asyncio.Event()  # as the latest assignment says
+        self._queues_are_set = asyncio.Event()  # as the latest assignment says
         self._partials = context.names.topic("partials")
         app.on_partitions_revoked.connect(self._on_revoked)
         app.on_partitions_assigned.connect(self._on_assigned)
@@ -53,21 +53,21 @@ class Matcher:
 
     async def _on_revoked(self, app: faust.App, revoked: set[TP], **_: Any) -> None:
         """Pause the feeds: every rebalance begins so, and most shards are given back at its end."""
-        self._lanes_are_set.clear()
-        for shard in {place.partition for place in revoked} & self._lanes.keys():
-            self._lanes[shard].feed.pause()
+        self._queues_are_set.clear()
+        for shard in {place.partition for place in revoked} & self._queues.keys():
+            self._queues[shard].service.feed.pause()
 
     async def _on_assigned(self, app: faust.App, assigned: set[TP], **_: Any) -> None:
         """Go on with the shards that are still ours, open the new ones, close the others."""
         shards = {place.partition for place in assigned}
-        new, lost = shards - self._lanes.keys(), self._lanes.keys() - shards
-        for shard in shards & self._lanes.keys():
-            self._lanes[shard].feed.resume()
+        new, lost = shards - self._queues.keys(), self._queues.keys() - shards
+        for shard in shards & self._queues.keys():
+            self._queues[shard].service.feed.resume()
         for shard in new:
-            self._add_lane(shard)
-        self._lanes_are_set.set()
+            self._add_queue(shard)
+        self._queues_are_set.set()
         for shard in new:
-            await self._app.add_runtime_dependency(self._lanes[shard].feed)
+            await self._app.add_runtime_dependency(self._queues[shard].service)
         await asyncio.gather(*map(self._close, lost))
         if lost:
             # A feed and its tasks refer to each other.  A worker that keeps calm looks for such
@@ -86,32 +86,35 @@ class Matcher:
             log.exception("the last answers are not committed; they will be given again")
 
     async def _leave(self) -> None:
-        if self._lanes:
-            await asyncio.gather(*(lane.leave() for lane in self._lanes.values()))
+        if self._queues:
+            await asyncio.gather(*(queue.leave() for queue in self._queues.values()))
             # Faust itself commits when it stops, but not if it is doing so at that moment.
             await self._app.consumer.maybe_wait_for_commit_to_finish()
             await self._app.consumer.force_commit()
 
-    def _add_lane(self, shard: int) -> None:
+    def _add_queue(self, shard: int) -> None:
         log.info("shard %d: ours", shard)
         collection = self._context.collection
-        index = new_index(collection.kind, collection.attributes)
-        held = Shard(shard, self._contract, index)
-        feed = SubscriptionFeed(self._context, held, self._outbox)
+        held = Shard(shard, collection.kind, collection.attributes)
+        service = ShardService(self._context, held, self._outbox)
         declared = fingerprint(collection.kind, collection.attributes)
-        lane = Lane(feed, declared, self._send, self._is_current, self._give_up)
-        self._lanes[shard] = lane
-        loops = (lane.answer_all(), lane.send_all())
+        queue = FrameQueue(
+            service, collection.name, declared, self._send, self._is_current, self._give_up
+        )
+        self._queues[shard] = queue
+        loops = (queue.answer_all(), queue.send_all())
         self._tasks[shard] = [asyncio.ensure_future(self._guarded(loop)) for loop in loops]
 
     async def _close(self, shard: int) -> None:
         log.info("shard %d: gone", shard)
         for task in self._tasks.pop(shard):
             task.cancel()
-        lane = self._lanes.pop(shard)
-        lane.empty()
-        lane.feed.lost = True
-        await self._app.remove_dependency(lane.feed)  # which stops it; the app would keep its index
+        queue = self._queues.pop(shard)
+        queue.empty()
+        queue.service.lost = True
+        await self._app.remove_dependency(
+            queue.service
+        )  # which stops it; the app would keep its index
 
     async def _guarded(self, loop: Any) -> None:
         """An error of our own stops the worker; frames in hand are answered after its restart."""
@@ -123,7 +126,7 @@ class Matcher:
 
     def report(self) -> None:
         """Ready when every shard is restored; a worker without shards stands by and is ready."""
-        feeds = {shard: lane.feed for shard, lane in self._lanes.items()}
+        feeds = {shard: queue.service.feed for shard, queue in self._queues.items()}
         metrics.SHARDS.labels(self._context.collection.name).set(len(feeds))
         behind = {s: f.behind for s, f in feeds.items() if not f.restored.is_set()}
         if behind:
@@ -131,7 +134,7 @@ class Matcher:
             self._context.health.not_ready(SHARDS, f"restoring {listed}")
         else:
             self._context.health.ready(SHARDS)
-        waiting = {s: lane.held_up for s, lane in self._lanes.items() if s not in behind}
+        waiting = {s: queue.held_up for s, queue in self._queues.items() if s not in behind}
         late = [
             f"shard {s} has waited for subscriptions up to offset {after} for a while"
             for s, (seconds, after) in sorted(waiting.items())
@@ -143,15 +146,15 @@ class Matcher:
             self._context.health.ready(FRAMES)
 
     async def distribute(self, stream: StreamT) -> None:
-        """Each frame to the lane of its shard; one of a shard that is gone belongs to another."""
-        async for event in stream.noack().events():
+        """Each frame to the queue of its shard; one of a shard that is gone belongs to another."""
+        async for record in stream.noack().events():
             self._context.health.beat()
             # Faust reads on while it tells us of the assignment.  A frame that is left out, and is
             # followed by one that is acknowledged, would count as answered.
-            await self._lanes_are_set.wait()
-            lane = self._lanes.get(event.message.partition)
-            if lane is not None and self._is_current(event):
-                await lane.put(event)
+            await self._queues_are_set.wait()
+            queue = self._queues.get(record.message.partition)
+            if queue is not None and self._is_current(record):
+                await queue.put(record)
 
     async def _send(self, partition: int, value: bytes) -> None:
         producer: Any = self._app.producer
@@ -161,26 +164,18 @@ class Matcher:
             await producer._ensure_producer().client.force_metadata_update()
             raise NoSuchPartition(f"{self._partials}[{partition}]") from error
 
-    def _is_current(self, event: EventT) -> bool:
+    def _is_current(self, record: EventT) -> bool:
         """Whether the frame's partition has stayed with this worker since it was read."""
-        generation = event.message.generation_id
+        generation = record.message.generation_id
         return generation == self._app.consumer_generation_id and not self._app.crashed
 
-    async def _give_up(self, event: EventT, error: CodecError) -> None:
+    async def _give_up(self, record: EventT, error: CodecError) -> None:
         """Internal records are not anybody's input: this is another version, or damage."""
-        message = event.message
+        message = record.message
         unreadable = dict(message.headers or ()).get(UNREADABLE)
         bad = BadRecord("value", unreadable.decode() if unreadable else str(error))
-        letter = DeadLetter(
-            message.topic,
-            message.partition,
-            message.offset,
-            message.key,
-            message.value,
-            [],
-            str(bad),
-            bad.field,
-        )
+        place = message.topic, message.partition, message.offset
+        letter = DeadLetter.of(*place, message.key, message.value, [], bad)
         metrics.DEAD_LETTERS.labels(self._context.collection.name, "frames").inc()
         self._outbox.send_dead_letter(letter, to=self._context.names.topic("events.dlq"))
         await asyncio.get_running_loop().run_in_executor(None, self._outbox.settle)
@@ -213,3 +208,24 @@ def build(context: Context) -> faust.App:
             await app.crash(error)
 
     return app
+
+
+def run(context: Context) -> int:
+    context.health.not_ready(SHARDS, "not assigned yet")
+    RedisWatch(context.health, context.settings.redis).probe().start()
+    topics = ["frames", "partials", "subscriptions", "subscriptions.dlq", "events.dlq"]
+    if context.collection.routing.enabled:
+        topics.append("routes")
+    if not wait_for_topics(context, topics):
+        return 0
+    app = build(context)
+    worker = faust.Worker(
+        app, quiet=True, loglevel="WARN", override_logging=False, redirect_stdouts=False
+    )
+    worker.spinner = None  # it writes terminal codes into log files
+    context.health.ready(context.role)
+    try:
+        worker.execute_from_commandline()
+    except SystemExit as exit:
+        return int(exit.code or 0)
+    return 0

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topics.frames import FrameName
+from topics.frames import FrameId
 from topics.partials import Partial
 from workers.merger.merging import MergedFrame, merge
-from workers.merger.progress import Mark, Marks, Progress
+from workers.merger.progress import Mark, MergeProgress, Progress
 
 _NOTHING: Mark = (-1, -1)
 
@@ -34,19 +34,19 @@ class Assembly:
     """
 
     def __init__(self) -> None:
-        self._pending: dict[FrameName, _Pending] = {}
+        self._pending: dict[FrameId, _Pending] = {}
         self._passed: dict[Progress, Mark] = {}
         # The frames that wait for a shard, in the order they came; a dict as an ordered set.
-        self._waiting: dict[Progress, dict[FrameName, None]] = defaultdict(dict)
+        self._waiting: dict[Progress, dict[FrameId, None]] = defaultdict(dict)
         # Those that a shard has answered and others have not, with what it had passed before.
-        self._answered: dict[Progress, dict[FrameName, Mark]] = defaultdict(dict)
+        self._answered: dict[Progress, dict[FrameId, Mark]] = defaultdict(dict)
         # Out, although their shards have answered an earlier one that is not; with these shards.
-        self._ahead: dict[FrameName, tuple[int, ...]] = {}
+        self._ahead: dict[FrameId, tuple[int, ...]] = {}
         self.orphaned = self.lost = 0
 
     def add(self, partial: Partial, place: int) -> MergedFrame | None:
         """Take a shard's answer, read at the offset `place`; the frame, if that completes it."""
-        name, shard = partial.frame, partial.shard
+        name, shard = partial.frame_id, partial.shard
         frame = self._pending.get(name)
         if frame is None:
             if self._has_passed(shard, name):
@@ -74,13 +74,13 @@ class Assembly:
         """What may be committed for the partition when it was read up to `following`."""
         return min((frame.places[0] for frame in self._pending.values()), default=following)
 
-    def marks(self) -> Marks:
+    def marks(self) -> MergeProgress:
         """What is out of the partition, whose safe place is committed."""
         ahead = self._ahead.items()
         self._ahead = {name: shards for name, shards in ahead if not self._is_marked(name, shards)}
-        return Marks({key: self._mark(key) for key in self._passed}, dict(self._ahead))
+        return MergeProgress({key: self._mark(key) for key in self._passed}, dict(self._ahead))
 
-    def resume(self, marks: Marks) -> None:
+    def resume(self, marks: MergeProgress) -> None:
         """Go on where these were committed."""
         self._passed.update(marks.passed)
         self._ahead.update(marks.ahead)
@@ -96,34 +96,34 @@ class Assembly:
 
     def _expect(self, partial: Partial) -> _Pending:
         frame = _Pending(set(partial.taking_part.tolist()), {}, [])
-        self._pending[partial.frame] = frame
+        self._pending[partial.frame_id] = frame
         for shard in frame.awaited:
-            self._waiting[partial.frame.partition, shard][partial.frame] = None
+            self._waiting[partial.frame_id.partition, shard][partial.frame_id] = None
         return frame
 
-    def _stop_waiting(self, name: FrameName, frame: _Pending, shards: set[int]) -> None:
+    def _stop_waiting(self, name: FrameId, frame: _Pending, shards: set[int]) -> None:
         for shard in shards & frame.awaited:
             del self._waiting[name.partition, shard][name]
         frame.awaited.difference_update(shards)
 
-    def _drop(self, name: FrameName) -> None:
+    def _drop(self, name: FrameId) -> None:
         """It is out, or given up."""
         frame = self._pending.pop(name)
         self._stop_waiting(name, frame, set(frame.awaited))
         for shard in frame.partials:
             del self._answered[name.partition, shard][name]
 
-    def _has_passed(self, shard: int, name: FrameName) -> bool:
+    def _has_passed(self, shard: int, name: FrameId) -> bool:
         return _covers(self._passed.get((name.partition, shard), _NOTHING), name)
 
     def _mark(self, key: Progress) -> Mark:
         """What the shard had passed before the first that it has answered and others have not."""
         return next(iter(self._answered[key].values()), self._passed.get(key, _NOTHING))
 
-    def _is_marked(self, name: FrameName, shards: Iterable[int]) -> bool:
+    def _is_marked(self, name: FrameId, shards: Iterable[int]) -> bool:
         return all(_covers(self._mark((name.partition, shard)), name) for shard in shards)
 
-    def _advance(self, shard: int, name: FrameName) -> None:
+    def _advance(self, shard: int, name: FrameId) -> None:
         """The shard has answered this frame; give up those that it has passed."""
         key = (name.partition, shard)
         self._passed[key] = max((name.epoch, name.last), self._passed.get(key, _NOTHING))
@@ -134,14 +134,14 @@ class Assembly:
             else:
                 self.orphaned += 1
 
-    def _give_up_if_passed(self, name: FrameName) -> None:
+    def _give_up_if_passed(self, name: FrameId) -> None:
         """One of which a part is read again, most likely."""
         if any(self._has_passed(shard, name) for shard in self._pending[name].awaited):
             self._drop(name)
             self.orphaned += 1
 
 
-def _covers(mark: Mark, name: FrameName) -> bool:
+def _covers(mark: Mark, name: FrameId) -> bool:
     epoch, last = mark
     return epoch >= name.epoch and last >= name.last
 

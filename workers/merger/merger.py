@@ -14,11 +14,11 @@ from topics import matches, partials
 from topics.codecs.columns import CodecError, unbundle
 from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
+from topics.headers import AS_OF, format_token
 from topics.kafka.producer import Outbox
-from topics.tokens import AS_OF, format_token
 from workers.merger.assembly import Assembly
 from workers.merger.merging import MergedFrame
-from workers.merger.progress import Marks
+from workers.merger.progress import MergeProgress
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
@@ -55,7 +55,7 @@ class Merger:
     def on_assigned(self, places: list[TopicPartition]) -> None:
         """Half-answered frames are read again from the committed offset, and others with them."""
         for place in places:
-            self._assemblies[place.partition].resume(Marks.decode(place.metadata or ""))
+            self._assemblies[place.partition].resume(MergeProgress.decode(place.metadata or ""))
 
     def on_revoked(self, partitions: list[int]) -> None:
         self._commit()
@@ -131,6 +131,7 @@ def _none() -> float:
     return 0.0
 
 
-def run(context: Context) -> None:
+def run(context: Context) -> int:
     if wait_for_topics(context, ["partials", "matches", "events.dlq"]):
         Merger(context).run()
+    return 0

@@ -48,7 +48,7 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
         starts[i, rows] = first_hit + np.cumsum(partial.counts) - partial.counts
         first_hit += len(partial.ids)
     return MergedFrame(
-        partials[0].frame.partition,
+        partials[0].frame_id.partition,
         offsets,
         timestamps,
         keys,
@@ -64,7 +64,7 @@ def _as_of(
     patterns, pattern_of = np.array([[True] * len(partials)]), np.zeros(answered.shape[1], np.int64)
     if not answered.all():
         patterns, pattern_of = np.unique(answered.T, axis=0, return_inverse=True)
-    by_routes = dict(enumerate(partials[0].routed.tolist()))
+    by_routes = dict(enumerate(partials[0].routes_as_of.tolist()))
     return [
         by_routes | {p.shard: p.as_of for p, asked in zip(partials, pattern, strict=True) if asked}
         for pattern in patterns.tolist()

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from topics.frames import FrameName
+from topics.frames import FrameId
 
-__all__ = ["Mark", "Marks", "Progress"]
+__all__ = ["Mark", "MergeProgress", "Progress"]
 
 Progress = tuple[int, int]  # events partition, shard
 Mark = tuple[int, int]  # epoch and last offset of a frame
@@ -31,9 +31,9 @@ _VERSION = 1
 _MOST_BYTES = 4096 - 64
 
 
-class Marks(NamedTuple):
+class MergeProgress(NamedTuple):
     passed: dict[Progress, Mark]
-    ahead: dict[FrameName, tuple[int, ...]]  # the shards that took part
+    ahead: dict[FrameId, tuple[int, ...]]  # the shards that took part
 
     def encode(self) -> str:
         """As many as fit: of what is left out, a successor may repeat answers."""
@@ -42,7 +42,7 @@ class Marks(NamedTuple):
             marks = marks._fewer()
         return text
 
-    def _fewer(self) -> "Marks":
+    def _fewer(self) -> "MergeProgress":
         """Half of those ahead, which are out for the time of a hold-up only; then of the others."""
         if self.ahead:
             return self._replace(ahead=_half(self.ahead))
@@ -60,7 +60,7 @@ class Marks(NamedTuple):
         return base64.b64encode(zlib.compress(msgspec.json.encode(document))).decode()
 
     @classmethod
-    def decode(cls, text: str) -> "Marks":
+    def decode(cls, text: str) -> "MergeProgress":
         """None at all where other tools, or another version, have committed something else."""
         try:
             found = msgspec.json.decode(zlib.decompress(base64.b64decode(text)), type=_Document)
@@ -73,7 +73,7 @@ class Marks(NamedTuple):
             for partition, epoch, last, shards in found.passed
             for shard in shards
         }
-        return cls(passed, {FrameName(*name): tuple(shards) for *name, shards in found.ahead})
+        return cls(passed, {FrameId(*name): tuple(shards) for *name, shards in found.ahead})
 
 
 def _half(marks: dict[Any, Any]) -> dict[Any, Any]:

@@ -7,12 +7,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from configs.collection import Collection
 from configs.kafka_client import kafka_client_config
 from configs.settings import Settings
+from topics.kafka.topic_ids import find_topic
 from workers.process.health import Health, Probe, serve
 from workers.process.names import Names
 
@@ -66,10 +67,7 @@ class Context(NamedTuple):
         )
 
     def topic_id(self, topic: str) -> str:
-        """Kafka's own id of a topic: one that is made anew under the same name has another."""
-        admin = AdminClient(self.client)  # must live until it has its answer
-        asked = admin.describe_topics(TopicCollection([topic]), request_timeout=REPLY_S)
-        return str(asked[topic].result().topic_id)
+        return find_topic(self.client, topic, REPLY_S).topic_id
 
     def _on_error(self, error: KafkaError) -> None:
         """librdkafka goes on trying by itself; the probe says when it is fine again."""

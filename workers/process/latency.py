@@ -1,4 +1,4 @@
-"""How a worker keeps what it does beside them from holding frames up."""
+"""Process tuning so that background work (snapshots, rebuilds) does not delay frames."""
 
 import ctypes
 import gc
@@ -42,7 +42,7 @@ class _SchedAttr(ctypes.Structure):
     )
 
 
-def keep_calm() -> None:
+def tune_for_latency() -> None:
     """To be called once, by the thread that answers, when all is imported and warmed up."""
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     gc.collect()
@@ -87,7 +87,7 @@ def _take_short_turns() -> None:
         log.info("no short turns of the processor: %s", os.strerror(ctypes.get_errno()))
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """To be called once by a thread whose work may wait, as that for a snapshot may."""
     if sys.platform == "linux":  # elsewhere threads have no priorities of their own
         own = os.getpriority(os.PRIO_PROCESS, 0)

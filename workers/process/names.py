@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from configs.collection import Collection
 from configs.settings import Settings
-from topics.catalogue import topic_name
+from topics.catalogue import group_name, topic_name
 
 
 class Names(NamedTuple):
@@ -18,6 +18,6 @@ class Names(NamedTuple):
     def topic(self, topic: str) -> str:
         return topic_name(self.prefix, self.collection, topic)
 
-    def group(self, role: str) -> str:
-        """Consumer group of the `router`, `matcher`, `feed` or `merger`."""
-        return f"{self.prefix}.{self.collection}.{role}"
+    def group(self, group: str) -> str:
+        """A consumer group of `topics.catalogue.GROUPS`."""
+        return group_name(self.prefix, self.collection, group)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from topics.codecs.json_record import BadRecord
-from topics.dead_letters import DeadLetter, Header
-from topics.kafka.record_headers import headers_of
+from topics.dead_letters import DeadLetter
+from topics.headers import Header, headers_of
 from workers.process.context import Context
 from workers.process.topic_watch import TopicReplaced
 

@@ -9,9 +9,10 @@ import logging
 import threading
 from collections.abc import Sequence
 
-from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from topics.kafka.topic_ids import find_topics
 from workers.process.context import REPLY_S, TOPICS, Context, wrong_partitions
 
 log = logging.getLogger(__name__)
@@ -61,16 +62,13 @@ class TopicWatch:
 
     def _look(self) -> bool:
         """Whether every topic is known; one that is being deleted has no id for a moment."""
-        asked = self._admin.describe_topics(TopicCollection(self._names), request_timeout=REPLY_S)
         partitions = {}
-        for name, answer in asked.items():
-            try:
-                found = answer.result()
-            except KafkaException as error:  # the probe of the broker says more of it
-                log.debug("%s: %s", name, error.args[0].str())
+        for name, found in find_topics(self._admin, self._names, REPLY_S).items():
+            if isinstance(found, KafkaException):  # the probe of the broker says more of it
+                log.debug("%s: %s", name, found.args[0].str())
                 continue
-            self._compare(name, str(found.topic_id))
-            partitions[name] = len(found.partitions)
+            self._compare(name, found.topic_id)
+            partitions[name] = found.partitions
         if wrong := wrong_partitions(self._context, partitions):
             self._context.health.not_ready(TOPICS, wrong)
         elif partitions:

@@ -8,20 +8,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from confluent_kafka import Message
 
-from topics.codecs.byte_strings import Keys
+from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.json_record import BadRecord, refuse_oversized
-from topics.dead_letters import DeadLetter, Header
+from topics.dead_letters import DeadLetter
 from topics.events.contract import EventContract, Options
-from topics.frames import NOT_ROUTED, Frame, FrameName
-from topics.kafka.record_headers import headers_of
+from topics.frames import NOT_ROUTED, Frame, FrameId
+from topics.headers import Header, headers_of
+from topics.limits import EVENTS_PER_FRAME_RECORD_BYTES, HITS_PER_FRAME_RECORD
 from workers.process.records import dead_letter
 
 log = logging.getLogger(__name__)
-
-# They bound the size of a frame and of a shard's answer: with the longest ids both stay below the
-# topics' 16 MiB.
-MAX_HITS_PER_RECORD = 20_000
-MAX_BYTES_PER_RECORD = 1024 * 1024  # of keys and values
 
 
 class Accepted(NamedTuple):
@@ -46,7 +42,7 @@ class Accepted(NamedTuple):
         )
 
 
-class Asked(NamedTuple):
+class ShardsToAsk(NamedTuple):
     """Which shards an event of a run goes to, and what is known of the others."""
 
     events: np.ndarray  # b1[shards, m]
@@ -54,7 +50,7 @@ class Asked(NamedTuple):
 
 
 class Routes(Protocol):
-    def asked(self, events: Accepted, numbers: np.ndarray) -> Asked: ...
+    def asked(self, events: Accepted, numbers: np.ndarray) -> ShardsToAsk: ...
 
 
 class Reading(NamedTuple):
@@ -67,6 +63,7 @@ def read_events(messages: Sequence[Message], contract: EventContract) -> Reading
 
     So does one that fails in a way that nobody has foreseen: it would do so each time.
     """
+    form = contract.form
     accepted: dict[int, Accepted] = defaultdict(lambda: Accepted([], [], [], []))
     letters = []
     for message in messages:
@@ -74,9 +71,9 @@ def read_events(messages: Sequence[Message], contract: EventContract) -> Reading
         try:
             headers = headers_of(message)
             refuse_oversized(message.key(), value, headers)
-            row = contract.row(value)
+            row = form.row(value)
             options = contract.options(headers)
-            size = len(message.key() or b"") + contract.packed_bytes(row)
+            size = len(message.key() or b"") + form.packed_bytes(row)
         except BadRecord as bad:
             letters.append(dead_letter(message, bad, headers))
             continue
@@ -93,7 +90,7 @@ def read_events(messages: Sequence[Message], contract: EventContract) -> Reading
     return Reading(dict(accepted), letters)
 
 
-def cut(events: Accepted, most_events: int) -> Iterator[Accepted]:
+def cut_into_frames(events: Accepted, most_events: int) -> Iterator[Accepted]:
     """Runs of about equal length that keep the limits of a record."""
     runs = -(-len(events.messages) // most_events)
     even = -(-len(events.messages) // runs)
@@ -107,7 +104,7 @@ def cut(events: Accepted, most_events: int) -> Iterator[Accepted]:
     yield events.only(range(start, len(events.messages)))
 
 
-def bundles(runs: Iterable[Accepted], most_events: int) -> Iterator[list[Accepted]]:
+def group_by_record(runs: Iterable[Accepted], most_events: int) -> Iterator[list[Accepted]]:
     """Runs that travel in one record: as many as its limits allow."""
     together: list[Accepted] = []
     events = hits = size = 0
@@ -124,7 +121,7 @@ def bundles(runs: Iterable[Accepted], most_events: int) -> Iterator[list[Accepte
 
 
 def _too_much(hits: int, size: int) -> bool:
-    return hits > MAX_HITS_PER_RECORD or size > MAX_BYTES_PER_RECORD
+    return hits > HITS_PER_FRAME_RECORD or size > EVENTS_PER_FRAME_RECORD_BYTES
 
 
 def frames(
@@ -140,50 +137,52 @@ def frames(
     With routes, a shard that is asked about no event has no frame.
     """
     offsets = np.array([message.offset() for message in events.messages], np.int64)
-    name = FrameName(events.messages[0].partition(), epoch, int(offsets[0]), int(offsets[-1]))
+    frame_id = FrameId(events.messages[0].partition(), epoch, int(offsets[0]), int(offsets[-1]))
     timestamps = np.array([message.timestamp()[1] for message in events.messages], np.int64)
     ks = np.array([options.k for options in events.options], np.int32)
-    columns = contract.columns(events.rows)
-    keys = Keys.pack([message.key() for message in events.messages])
-    shards, routed = list(range(contract.shards)), NOT_ROUTED
-    asked = None if routes is None else routes.asked(events, contract.numbers(columns))
+    form = contract.form
+    columns = form.columns(events.rows)
+    payload = form.pack(columns)
+    keys = ByteStrings.pack([message.key() for message in events.messages])
+    shards, routes_as_of = list(range(contract.shards)), NOT_ROUTED
+    asked = None if routes is None else routes.asked(events, form.numbers(columns))
     if asked is not None:
-        shards, routed = np.flatnonzero(asked.events.any(axis=1)).tolist(), asked.as_of
+        shards = np.flatnonzero(asked.events.any(axis=1)).tolist()
+        routes_as_of = asked.as_of
     taking_part = np.array(shards, np.uint16)
     tokens = [options.after for options in events.options if options.after]
     for shard in shards:
         after = max((token.get(shard, -1) for token in tokens), default=-1)
         frame = Frame(
-            name,
+            frame_id,
             shard,
             taking_part,
             after,
             offsets,
             timestamps,
-            columns,
+            payload,
             ks,
             keys,
-            routed,
+            routes_as_of,
             answers,
             contract.fingerprint,
         )
         if asked is not None and not asked.events[shard].all():
-            frame = _only(frame, events, np.flatnonzero(asked.events[shard]), contract)
+            wanted = np.flatnonzero(asked.events[shard])
+            chosen = form.pack(form.chosen(columns, events.rows, wanted))
+            frame = _only(frame._replace(payload=chosen), events, wanted)
         yield frame
 
 
-def _only(frame: Frame, events: Accepted, wanted: np.ndarray, contract: EventContract) -> Frame:
-    rows, columns = wanted.tolist(), frame.events
+def _only(frame: Frame, events: Accepted, wanted: np.ndarray) -> Frame:
+    rows = wanted.tolist()
     tokens = [events.options[row].after for row in rows if events.options[row].after]
     return frame._replace(
         after=max((token.get(frame.shard, -1) for token in tokens), default=-1),
         offsets=frame.offsets[wanted],
         timestamps=frame.timestamps[wanted],
-        events=columns[wanted]
-        if isinstance(columns, np.ndarray)
-        else contract.columns([events.rows[row] for row in rows]),
         ks=frame.ks[wanted],
-        keys=Keys.pack([events.messages[row].key() for row in rows]),
+        keys=ByteStrings.pack([events.messages[row].key() for row in rows]),
     )
 
 

@@ -9,7 +9,7 @@ from topics.routes import BlobError, decode
 from workers.process import metrics
 from workers.process.context import Context
 from workers.process.records import RecordReader
-from workers.router.framing import Accepted, Asked
+from workers.router.framing import Accepted, ShardsToAsk
 from workers.router.route_table import RouteTable
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class RouteReader:
         text = "routes[%d]@%d refused, the shard gets every event: %s"
         log.warning(text, shard, offset, why)
 
-    def asked(self, events: Accepted, numbers: np.ndarray) -> Asked:
+    def asked(self, events: Accepted, numbers: np.ndarray) -> ShardsToAsk:
         """Which shards the events of a run go to."""
         collection, table = self._context.collection, self._table
         points = np.ascontiguousarray(numbers[:, : table.dimensions])
@@ -68,7 +68,7 @@ class RouteReader:
         sent = int(passing.sum())
         metrics.ASKED.labels(collection.name, "sent").inc(sent)
         metrics.ASKED.labels(collection.name, "left out").inc(passing.size - sent)
-        return Asked(passing, table.next_offsets - 1)
+        return ShardsToAsk(passing, table.next_offsets - 1)
 
     def close(self) -> None:
         self._consumer.close()

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
+from indexes.boxes import MOST_ATTRIBUTES
 from indexes.covering import KDCover
 from topics.routes import RouteRecord
-from workers.routing.boxes import MOST_ATTRIBUTES
 
 
 class _Routes:

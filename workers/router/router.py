@@ -15,14 +15,21 @@ from topics import frames as frame_codec
 from topics.codecs.columns import bundle
 from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
-from topics.events.contract import EventContract
+from topics.headers import AFTER
 from topics.kafka.producer import Outbox
-from topics.tokens import AFTER
+from topics.kinds import event_contract
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
 from workers.process.records import dead_letter
-from workers.router.framing import Accepted, bundles, cut, frames, linger_s, read_events
+from workers.router.framing import (
+    Accepted,
+    cut_into_frames,
+    frames,
+    group_by_record,
+    linger_s,
+    read_events,
+)
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +38,7 @@ class Router:
     def __init__(self, context: Context) -> None:
         self._context = context
         collection = context.collection
-        self._contract = EventContract(
+        self._contract = event_contract(
             collection.kind,
             collection.attributes,
             collection.k,
@@ -109,8 +116,8 @@ class Router:
             self._dead_letter(letter)
         most = self._context.settings.router.frame_events
         answerable = filter(None, map(self._answerable, reading.accepted.values()))
-        runs = [run for events in answerable for run in cut(events, most)]
-        for together in bundles(runs, most):
+        runs = [run for events in answerable for run in cut_into_frames(events, most)]
+        for together in group_by_record(runs, most):
             self._send(together)
         for message in messages:
             self._next[message.partition()] = message.offset() + 1
@@ -205,9 +212,10 @@ class _Rate:
         self.per_s += weight * (events / elapsed - self.per_s)
 
 
-def run(context: Context) -> None:
+def run(context: Context) -> int:
     topics = ["events", "frames", "subscriptions", "events.dlq"]
     if context.collection.routing.enabled:
         topics.append("routes")
     if wait_for_topics(context, topics):
         Router(context).run()
+    return 0

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from indexes.boxes import SubscriptionBoxes
 from indexes.covering import KDCover
 from topics.kafka.partitioner import partitions_of
-from workers.routing.boxes import OwnedBoxes
 
 
 class Cut(msgspec.Struct, frozen=True, tag="cut"):
@@ -55,7 +55,7 @@ class Expected(NamedTuple):
         return float(self.event_shares.sum())
 
 
-def middles_of(boxes: OwnedBoxes, rows: int) -> np.ndarray:
+def middles_of(boxes: SubscriptionBoxes, rows: int) -> np.ndarray:
     """f8[rows, d]: the middle of each interval; a missing end counts as the other one.
 
     `boxes.ids` are rows.  inf where a subscription says nothing of an attribute.
@@ -73,7 +73,7 @@ def make_plan(
     collection: str,
     attributes: Sequence[str],
     shards: int,
-    boxes: OwnedBoxes,
+    boxes: SubscriptionBoxes,
     middles: np.ndarray,
     events: np.ndarray,
 ) -> Plan:
@@ -83,7 +83,9 @@ def make_plan(
     return Plan(collection, shards, tuple(attributes), regions)
 
 
-def expected_of(plan: Plan, boxes: OwnedBoxes, middles: np.ndarray, events: np.ndarray) -> Expected:
+def expected_of(
+    plan: Plan, boxes: SubscriptionBoxes, middles: np.ndarray, events: np.ndarray
+) -> Expected:
     homes = np.array([plan.shard_of(row) for row in middles], np.int64)
     shares = [_share(boxes, homes == shard, events) for shard in range(plan.shards)]
     return Expected(np.bincount(homes, minlength=plan.shards), np.array(shares))
@@ -114,7 +116,7 @@ class _Planner:
     def __init__(
         self,
         attributes: tuple[str, ...],
-        boxes: OwnedBoxes,
+        boxes: SubscriptionBoxes,
         middles: np.ndarray,
         events: np.ndarray,
     ) -> None:
@@ -156,7 +158,7 @@ class _Planner:
         return cost, attribute, at
 
 
-def _share(boxes: OwnedBoxes, chosen: np.ndarray, events: np.ndarray) -> float:
+def _share(boxes: SubscriptionBoxes, chosen: np.ndarray, events: np.ndarray) -> float:
     """Of the events, those that lie in a box of the chosen rows."""
     own = chosen[boxes.ids]
     if not own.any() or not len(events):

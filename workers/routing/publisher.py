@@ -11,9 +11,8 @@ from topics.kafka.producer import Outbox
 from topics.routes import RouteRecord, encode, key_of
 from workers.process import metrics
 from workers.process.context import Context
-from workers.routing.route_set import RouteChange, RouteKeeper
-from workers.shard.renewal import IndexChange
-from workers.shard.shard import Shard
+from workers.routing.route_set import RouteChange, RouteSet
+from workers.shard.shard import IndexChange, Shard
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ class RoutePublisher:
         self._shard, self._outbox = shard, outbox
         self._topic = context.names.topic("routes")
         self._labels = (collection.name, str(shard.number))
-        self._keeper = RouteKeeper(
+        self._keeper = RouteSet(
             collection.kind, collection.attributes, collection.routing.most_boxes
         )
         self._changes: list[IndexChange] = []

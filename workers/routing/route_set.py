@@ -4,22 +4,17 @@ The relation graph forwards boxes that no other box covers.  As long as they are
 routes; beyond that routes are boxes around groups of them: more than needed passes, never less.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from indexes.boxes import MOST_ATTRIBUTES, SubscriptionBoxes
 from indexes.covering import Commands, KDCover, RelationGraph
 from indexes.covering.boxes import Boxes, boxes_of, is_stored, stored_boxes
-from workers.routing.boxes import (
-    MOST_ATTRIBUTES,
-    OwnedBoxes,
-    boxes_each,
-    hulls_of_columns,
-    hulls_of_index,
-)
-from workers.routing.grouping import grouped
-from workers.shard.renewal import IndexChange
+from indexes.kinds import KINDS
+from workers.shard.shard import IndexChange
 
 
 class RouteChange(NamedTuple):
@@ -32,13 +27,13 @@ class RouteChange(NamedTuple):
     highs: np.ndarray  # f8[n, d]
 
 
-class RouteKeeper:
+class RouteSet:
     """Works in one thread at a time, which need not be the one that applies the changes."""
 
     def __init__(self, kind: str, attributes: Sequence[str], most: int) -> None:
-        self._kind, self._attributes, self._most = kind, tuple(attributes), most
+        self._kind, self._attributes, self._most = KINDS[kind], tuple(attributes), most
         self._dimensions = min(len(self._attributes), MOST_ATTRIBUTES)
-        self._each = boxes_each(kind, self._dimensions)
+        self._each = self._kind.most_boxes(self._dimensions)
         self._boxes = KDCover(self._dimensions)  # of all subscriptions
         self._graph = RelationGraph(self._boxes, prune=True)
         self._routes = KDCover(self._dimensions)  # as the router has them, or will
@@ -53,7 +48,7 @@ class RouteKeeper:
 
     def restore(self, arrays: Mapping[str, np.ndarray], live: np.ndarray) -> None:
         """Begin with an index that came from a snapshot."""
-        boxes = hulls_of_index(self._kind, self._attributes, arrays, live)
+        boxes = self._kind.boxes_of_arrays(self._attributes, arrays, live)
         self._follow([self._subscriptions(boxes)])
 
     def advance(self, changes: Sequence[IndexChange], anew: bool = False) -> RouteChange:
@@ -62,7 +57,7 @@ class RouteKeeper:
         for change in changes:
             commands.append(self._unsubscriptions(change.gone))
             if len(change.ids):
-                boxes = hulls_of_columns(self._kind, self._attributes, change.ids, change.columns)
+                boxes = self._kind.boxes_of_columns(self._attributes, change.ids, change.columns)
                 commands.append(self._subscriptions(boxes))
         changed = self._follow(commands)
         return self._all() if anew else changed
@@ -74,7 +69,7 @@ class RouteKeeper:
         _, lows, highs = stored_boxes(self._boxes)
         assert all(self._routes.covers_many(lows, highs))
 
-    def _subscriptions(self, boxes: OwnedBoxes) -> Commands:
+    def _subscriptions(self, boxes: SubscriptionBoxes) -> Commands:
         ids = boxes.ids * self._each + boxes.places
         return Commands(ids, boxes.lows, boxes.highs, np.ones(len(ids), np.bool_))
 
@@ -136,3 +131,36 @@ class RouteKeeper:
 
     def _all(self) -> RouteChange:
         return RouteChange(True, np.empty(0, np.int64), *stored_boxes(self._routes))
+
+
+def grouped(lows: np.ndarray, highs: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of at most so many boxes; each given box is inside one of them.
+
+    Groups are halved where the centres of their boxes lie farthest apart, measured in ranks, which
+    neither units nor infinite ends disturb.
+    """
+    if len(lows) <= most:
+        return lows, highs
+    ranks = np.stack([_ranks(lows[:, i], highs[:, i]) for i in range(lows.shape[1])], axis=1)
+    order = np.arange(len(lows))
+    edges = [0, len(lows)]
+    while 2 * (len(edges) - 1) <= most:
+        middles = []
+        for start, end in itertools.pairwise(edges):
+            own = order[start:end]
+            widest = int(np.ptp(ranks[own], axis=0).argmax())
+            middle = len(own) // 2
+            order[start:end] = own[np.argpartition(ranks[own, widest], middle)]
+            middles.append(start + middle)
+        edges = sorted({*edges, *middles})
+    starts = np.array(edges[:-1])
+    return np.minimum.reduceat(lows[order], starts), np.maximum.reduceat(highs[order], starts)
+
+
+def _ranks(lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
+    """Of the middles of intervals; one without a lower end comes first, without any in between."""
+    finite = np.concatenate((lows[np.isfinite(lows)], highs[np.isfinite(highs)], [0.0]))
+    middles = (np.clip(lows, finite.min(), None) + np.clip(highs, None, finite.max())) / 2
+    ranks = np.empty(len(lows), np.int64)
+    ranks[np.argsort(middles, kind="stable")] = np.arange(len(lows))
+    return ranks

@@ -7,7 +7,7 @@ import numpy as np
 from confluent_kafka import Message
 
 from topics.dead_letters import DeadLetter
-from topics.subscriptions import SubscriptionContract, parse_batch
+from topics.subscriptions import SubscriptionContract, fold_batch
 from workers.process.records import dead_letter
 
 # Records whose changes are applied in one go while frames wait; few, so that these wait briefly.
@@ -47,18 +47,13 @@ def read_changes(
     keys = [message.key() for message in messages]
     values = [message.value() for message in messages]
     partition = messages[0].partition()
-    subscribing, columns, bad = parse_batch(contract, keys, values, partition, shards)
-    row_of = {i: row for row, i in enumerate(subscribing)}
-    latest = {key: i for i, key in enumerate(keys) if i not in bad}
-    kept = {key: i for key, i in latest.items() if i in row_of}
-    rows = [row_of[i] for i in kept.values()]
-    if rows != list(range(len(row_of))):
-        columns = type(columns)(*(column[rows] for column in columns))
+    folded = fold_batch(contract, keys, values, partition, shards)
+    subscribed, bad = folded.subscribed.tolist(), folded.bad
     return Changes(
-        list(kept),
-        np.array([messages[i].offset() for i in kept.values()], np.int64),
-        columns,
-        [key for key in latest if key not in kept],
+        [keys[i] for i in subscribed],
+        np.array([messages[i].offset() for i in subscribed], np.int64),
+        folded.columns,
+        [keys[i] for i in folded.unsubscribed.tolist()],
         [dead_letter(messages[i], bad[i]) for i in sorted(bad)],
         messages[-1].offset() + 1,
     )

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from indexes.id_map import ABSENT, check_slots, empty_slots
-from topics.codecs.byte_strings import Keys
+from topics.codecs.byte_strings import ByteStrings
 from workers.shard.key_kernels import (
     FREE_ROW,
     LIVE_BYTES,
@@ -75,7 +75,7 @@ class KeyTable:
             self._rewrite(0, 0)
         return gone[:count]
 
-    def texts(self, offsets: np.ndarray) -> Keys:
+    def texts(self, offsets: np.ndarray) -> ByteStrings:
         """The ids of these subscriptions as JSON strings, in two compiled calls.
 
         `KeyError` if the table does not know one of them.
@@ -83,10 +83,12 @@ class KeyTable:
         rows = np.empty(len(offsets), np.int32)
         look_up = lengths_at if len(offsets) <= _MOST_AT_ONCE else lengths_aside
         lengths = look_up(self._table, offsets, rows)
-        return Keys(lengths, self._gathered(rows, int(lengths.sum(dtype=np.int64))))
+        return ByteStrings(lengths, self._gathered(rows, int(lengths.sum(dtype=np.int64))))
 
     @classmethod
-    def of_texts(cls, offsets: np.ndarray, texts: Keys, least_rows: int = 1024) -> "KeyTable":
+    def of_texts(
+        cls, offsets: np.ndarray, texts: ByteStrings, least_rows: int = 1024
+    ) -> "KeyTable":
         """The table of these subscriptions, by ids as `texts` gives them.
 
         `ValueError` unless they fit each other, as compiled code would read beyond their ends, and
@@ -120,7 +122,7 @@ class KeyTable:
         assert len(live) == len(self)
         check_slots(t.by_offset, t.offsets, live)
         assert sorted(t.by_text[t.by_text != ABSENT].tolist()) == live.tolist()
-        texts = Keys(t.lengths[live], self._gathered(live, int(t.state[LIVE_BYTES])))
+        texts = ByteStrings(t.lengths[live], self._gathered(live, int(t.state[LIVE_BYTES])))
         hashes, rows = self._find(texts)
         assert rows.tolist() == live.tolist()
         assert (hashes == t.hashes[live]).all()
@@ -137,13 +139,13 @@ class KeyTable:
             row = -2 - int(t.offsets[row])
         assert free == set(range(used)) - set(live.tolist())
 
-    def _find(self, texts: Keys) -> tuple[np.ndarray, np.ndarray]:
+    def _find(self, texts: ByteStrings) -> tuple[np.ndarray, np.ndarray]:
         hashes = np.empty(len(texts.lengths), np.uint32)
         rows = np.empty(len(texts.lengths), np.int32)
         find_texts(self._table, *_writable(texts), hashes, rows)
         return hashes, rows
 
-    def _put(self, texts: Keys, offsets: np.ndarray) -> np.ndarray:
+    def _put(self, texts: ByteStrings, offsets: np.ndarray) -> np.ndarray:
         hashes, rows = self._find(texts)
         new = rows == ABSENT
         if not self._has_room(int(new.sum()), int(texts.lengths[new].sum(dtype=np.int64))):
@@ -195,18 +197,18 @@ def warm_up() -> None:
     gather_aside(table, np.empty(0, np.int32), np.empty(0, np.uint8))
 
 
-def spelled(keys: Sequence[bytes]) -> Keys:
-    """Keys as JSON strings."""
+def spelled(keys: Sequence[bytes]) -> ByteStrings:
+    """ByteStrings as JSON strings."""
     lengths = np.fromiter(map(len, keys), np.int32, len(keys))
     data = np.frombuffer(b"".join(keys), np.uint8)
     if is_plain(data):
-        return Keys(lengths + np.int32(2), quoted(lengths, data))
-    return Keys.pack([msgspec.json.encode(key.decode()) for key in keys])
+        return ByteStrings(lengths + np.int32(2), quoted(lengths, data))
+    return ByteStrings.pack([msgspec.json.encode(key.decode()) for key in keys])
 
 
-def _writable(texts: Keys) -> Keys:
+def _writable(texts: ByteStrings) -> ByteStrings:
     """Also where they are views of bytes: one compiled form for all."""
-    return Keys(*(np.require(array, requirements="W") for array in texts))
+    return ByteStrings(*(np.require(array, requirements="W") for array in texts))
 
 
 def _allocate(rows: int, text_bytes: int) -> Table:

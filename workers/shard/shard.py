@@ -1,20 +1,24 @@
-"""One shard of a collection: its index, and how it answers a frame."""
+"""One shard of a collection: its index, how it changes, and how it answers a frame.
 
-from collections.abc import Mapping
-from typing import Protocol
+An index is rebuilt in another thread while the shard goes on answering and changing.  That thread
+works on a fork of the index.  What changes meanwhile is noted and applied to the fork as well, so
+that at the swap both hold the same subscriptions, and every answer is the same.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
 
-from indexes.boolean import BooleanMatcher
-from topics.codecs.byte_strings import Keys
+from indexes.kinds import KINDS, ShardIndex
+from topics import kinds as topic_kinds
+from topics.codecs.byte_strings import ByteStrings
 from topics.frames import Frame
 from topics.partials import Partial
-from topics.subscriptions import SubscriptionContract
-from workers.kinds import ShardIndex, index_from
 from workers.shard.changes import Changes
 from workers.shard.key_table import KeyTable, MixedUp
-from workers.shard.renewal import IndexChange, Renewal, folded
 
 _MOST_BACKLOG = 1_000_000  # subscriptions
 
@@ -24,6 +28,53 @@ class ShardInconsistent(Exception):
 
     A replay of `subscriptions` from the beginning makes it whole again.
     """
+
+
+class IndexChange(NamedTuple):
+    """What one batch of changes does to an index: the ids that go, then the rows that come."""
+
+    gone: np.ndarray  # i8[m]
+    ids: np.ndarray  # i8[n]
+    columns: tuple[np.ndarray, ...]
+
+    def apply_to(self, index: ShardIndex) -> None:
+        if len(self.gone):
+            index.delete_many(self.gone)
+        if len(self.ids):
+            index.insert_many(self.ids, *self.columns)
+
+
+def folded(changes: Sequence[IndexChange]) -> IndexChange:
+    """The net effect of changes in a row, of which there is at least one."""
+    gone = np.concatenate([change.gone for change in changes])
+    ids = np.concatenate([change.ids for change in changes])
+    stays = ~np.isin(ids, gone)
+    columns = zip(*(change.columns for change in changes), strict=True)
+    return IndexChange(
+        gone[~np.isin(gone, ids)],
+        ids[stays],
+        tuple(np.concatenate(column)[stays] for column in columns),
+    )
+
+
+class Rebuild:
+    """A new index: built, and caught up, in another thread than the one that calls `note`."""
+
+    def __init__(self, index: ShardIndex) -> None:
+        self.index = index
+        self._missed: deque[IndexChange] = deque()
+
+    def note(self, change: IndexChange) -> None:
+        self._missed.append(change)
+
+    @property
+    def behind(self) -> int:
+        """How many batches of changes the new index still misses."""
+        return len(self._missed)
+
+    def catch_up(self) -> None:
+        for _ in range(len(self._missed)):
+            self._missed.popleft().apply_to(self.index)
 
 
 class Watcher(Protocol):
@@ -37,14 +88,18 @@ class Watcher(Protocol):
 class Shard:
     """Closed at first: `apply` what there is, then `open` it."""
 
-    def __init__(self, number: int, contract: SubscriptionContract, index: ShardIndex) -> None:
-        self.number, self.contract = number, contract
+    def __init__(self, number: int, kind: str, attributes: Sequence[str]) -> None:
+        self.number = number
+        self.contract = topic_kinds.KINDS[kind].contract(attributes)
         self.next_offset = 0  # everything below is applied
         self.base_offset = 0  # everything below is in the base of the index
         self.is_consistent = True  # as far as anybody has noticed
-        self._index = index
+        self._attributes = tuple(attributes)
+        self._kind = KINDS[kind]
+        self._events = topic_kinds.KINDS[kind].events(attributes)
+        self._index = self._kind.new(attributes)
         self._keys = KeyTable()
-        self._renewal: Renewal | None = None
+        self._rebuild: Rebuild | None = None
         # During a replay nobody asks, and one large change of an index is cheaper than many.
         self._backlog: list[IndexChange] | None = []
         self._watcher: Watcher | None = None
@@ -68,7 +123,7 @@ class Shard:
     @property
     def unplaced(self) -> int:
         """Conjunctions that match nothing, as there are too many attributes to index theirs."""
-        return self._index.unplaced if isinstance(self._index, BooleanMatcher) else 0
+        return self._index.unplaced
 
     def apply(self, changes: Changes) -> None:
         """An update is a delete of the old offset and an insert of the new one."""
@@ -89,8 +144,8 @@ class Shard:
                 self._work_off()
             return
         change.apply_to(self._index)
-        if self._renewal is not None:
-            self._renewal.note(change)
+        if self._rebuild is not None:
+            self._rebuild.note(change)
 
     def _work_off(self) -> None:
         if self._backlog:
@@ -100,14 +155,14 @@ class Shard:
     def answer(self, frame: Frame) -> Partial:
         """The best hits of every event of the frame, by one call into the index."""
         k = int(frame.ks.max(initial=0))
-        table = self._index.top_k_many(frame.events, k)
+        table = self._index.top_k_many(self._events.unpack(frame.payload), k)
         counts, ids, scores = _taken(*table, np.require(frame.ks, np.int32, "W"))
         try:
             texts = self._keys.texts(ids)
         except KeyError as error:
             raise self._inconsistent(error) from error
         return Partial(
-            frame.name,
+            frame.frame_id,
             self.number,
             frame.taking_part,
             self.next_offset - 1,
@@ -119,7 +174,7 @@ class Shard:
             scores,
             ids,
             texts,
-            frame.routed,
+            frame.routes_as_of,
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -142,15 +197,15 @@ class Shard:
             "ids.texts": texts.data,
         }
 
-    def restore(self, kind: str, arrays: Mapping[str, np.ndarray], next_offset: int) -> None:
+    def restore(self, arrays: Mapping[str, np.ndarray], next_offset: int) -> None:
         """Become what `to_arrays()` gave.  If that raises, nothing has changed."""
         base_offset = int(arrays["base_offset"][0])
         if not 0 <= base_offset <= next_offset:
             raise ValueError(f"base_offset: got {base_offset}, expected at most {next_offset}")
         prefix = "index."
         columns = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        index = index_from(kind, self.contract.attributes, columns)
-        texts = Keys(arrays["ids.lengths"], arrays["ids.texts"])
+        index = self._kind.restore(self._attributes, columns)
+        texts = ByteStrings(arrays["ids.lengths"], arrays["ids.texts"])
         keys = KeyTable.of_texts(index.ids(), texts)
         self._index, self._keys = index, keys
         self.next_offset, self.base_offset = next_offset, base_offset
@@ -167,7 +222,7 @@ class Shard:
         except KeyError as error:
             raise self._inconsistent(error) from error
         self._backlog = None
-        if self._gains_by_rebasing and self._index.is_worn:
+        if self._index.rebases_itself and self._index.is_worn:
             self._index.rebase()
             self.base_offset = self.next_offset
 
@@ -177,35 +232,28 @@ class Shard:
 
     @property
     def is_worn(self) -> bool:
-        """Whether a renewal would make answers quicker."""
-        worn = self._gains_by_rebasing and self._index.is_worn
-        return worn and self._renewal is None
+        """Whether a rebuild would make answers quicker."""
+        worn = self._index.rebases_itself and self._index.is_worn
+        return worn and self._rebuild is None
 
     @property
     def is_stale(self) -> bool:
-        """Whether the index will soon hold frames up to set itself in order, unless renewed."""
-        return self._index.is_stale and self._renewal is None
+        """Whether the index will soon hold frames up to set itself in order, unless refreshed."""
+        return self._index.is_stale and self._rebuild is None
 
-    @property
-    def _gains_by_rebasing(self) -> bool:
-        # With several attributes most events are answered by a scan in rank order: a base that
-        # comes from elsewhere saves memory, but to build one here would only cost time.  Boolean
-        # expressions have no base; built anew, they forget strings that nobody names any more.
-        return isinstance(self._index, BooleanMatcher) or len(self.contract.attributes) == 1
-
-    def begin_renewal(self) -> Renewal:
+    def begin_rebuild(self) -> Rebuild:
         """Start to note what the index that is being built elsewhere misses."""
-        self._renewal = Renewal(self._index.fork())
-        return self._renewal
+        self._rebuild = Rebuild(self._index.fork())
+        return self._rebuild
 
-    def end_renewal(self, base_offset: int) -> ShardIndex:
+    def end_rebuild(self, base_offset: int) -> ShardIndex:
         """Answer from the new index, once it has caught up; the old one.
 
         To free that takes a while, which is better done by another thread.
         """
-        assert self._renewal is not None
-        self._renewal.catch_up()
-        old, self._index, self._renewal = self._index, self._renewal.index, None
+        assert self._rebuild is not None
+        self._rebuild.catch_up()
+        old, self._index, self._rebuild = self._index, self._rebuild.index, None
         self.base_offset = base_offset
         return old
 

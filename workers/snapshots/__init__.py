@@ -4,7 +4,6 @@ Kafka is the truth and Redis a cache of it: whatever is wrong with a snapshot me
 replay, never a failure and never a partial index.
 """
 
-from workers.snapshots.client import open_redis
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
 from workers.snapshots.pointer import Pointer
 from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead
@@ -20,5 +19,4 @@ __all__ = [
     "SnapshotStore",
     "StaleWriter",
     "Written",
-    "open_redis",
 ]

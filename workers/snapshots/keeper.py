@@ -5,14 +5,16 @@ Every method may block; the feed calls them from its threads.
 
 import logging
 import time
+from collections.abc import Mapping
 from importlib.metadata import version
+from typing import Protocol
 
+import numpy as np
 import redis
 
+from storage.redis_client import open_redis
 from workers.process import metrics
 from workers.process.context import Context
-from workers.shard.shard import Shard
-from workers.snapshots.client import open_redis
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
 from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead
 from workers.snapshots.store import SnapshotStore, Written
@@ -21,13 +23,29 @@ from workers.snapshots.watch import RedisWatch
 log = logging.getLogger(__name__)
 
 
+class Restorable(Protocol):
+    """What a worker keeps in memory of one partition, and can write down in arrays."""
+
+    number: int  # of the partition
+    next_offset: int  # everything below is applied
+
+    def __len__(self) -> int: ...
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Everything but `next_offset`."""
+
+    def restore(self, arrays: Mapping[str, np.ndarray], next_offset: int) -> None:
+        """Become what `to_arrays()` gave.  If that raises, nothing has changed."""
+
+
 class SnapshotKeeper:
-    def __init__(self, context: Context, shard: Shard) -> None:
+    def __init__(self, context: Context, shard: Restorable) -> None:
         self._context, self._shard = context, shard
         self._settings = context.settings.snapshots
         self._labels = (context.collection.name, str(shard.number))
         self._watch = RedisWatch(context.health, context.settings.redis)
-        self._client: redis.Redis = open_redis(context.settings.redis)
+        server = context.settings.redis
+        self._client: redis.Redis = open_redis(server.url.get_secret_value(), server.timeout_s)
         self._store = SnapshotStore.of(self._client, context.settings, context.collection.name)
         self._epoch: int | None = None
         self._unusable = b""  # the generation that was found instead of a snapshot
@@ -51,9 +69,7 @@ class SnapshotKeeper:
         try:
             expected = Expected.of(self._context.collection, topic_id, offsets.stop, offsets.start)
             snapshot = self._store.read(self._shard.number, expected)
-            self._shard.restore(
-                self._context.collection.kind, snapshot.arrays, snapshot.head.next_offset
-            )
+            self._shard.restore(snapshot.arrays, snapshot.head.next_offset)
         except NoSnapshot as absent:
             self._unusable = absent.generation
             # A topic without records has none to make a snapshot of.

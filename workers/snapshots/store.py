@@ -22,8 +22,9 @@ import msgspec
 import redis
 
 from configs.settings import Settings
-from workers.snapshots import chunks, scripts
-from workers.snapshots.chunks import Deadline
+from storage import redis_chunks
+from storage.redis_chunks import Deadline, DeadlinePassed, WrongLength
+from workers.snapshots import scripts
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter, absence, failure
 from workers.snapshots.keys import chunk_key, claim_key, pointer_key
 from workers.snapshots.pointer import Pointer, parse_pointer
@@ -118,11 +119,20 @@ class SnapshotStore:
             f"{epoch}-{head.next_offset}-{uuid4().hex[:12]}", size, -(-size // self._chunk_bytes)
         )
         keys = self._chunk_keys(head.shard, written.name, written.chunks)
-        pieces = zip(keys, chunks.cut(parts, self._chunk_bytes), strict=True)
+        chunks = zip(keys, redis_chunks.cut(parts, self._chunk_bytes), strict=True)
         what = f"snapshot of shard {head.shard} at {head.next_offset} not written"
         try:
-            chunks.upload(self._client, pieces, self._upload_expires_s, Deadline(self._timeout_s))
+            redis_chunks.upload(
+                self._client,
+                chunks,
+                self._upload_expires_s,
+                Deadline(self._timeout_s),
+                rests=True,
+            )
             self._swap(head, epoch, written, keys, unusable)
+        except DeadlinePassed as late:
+            # Redis is behind already: what is there expires, and nothing more is asked of it.
+            raise SnapshotFailed("slow", str(late)) from late
         except redis.RedisError as error:
             failed = failure(what, error)
             self._discard(failed, keys)
@@ -243,7 +253,13 @@ class SnapshotStore:
     def _decoded(self, shard: int, pointer: Pointer, deadline: Deadline) -> Snapshot:
         keys = self._chunk_keys(shard, pointer.name, pointer.chunks)
         try:
-            data = chunks.download(self._client, keys, pointer.lengths, deadline)
+            data = redis_chunks.download(
+                self._client, keys, pointer.bytes, pointer.lengths, deadline
+            )
+        except WrongLength as wrong:
+            raise NoSnapshot("truncated", str(wrong)) from wrong
+        except DeadlinePassed as late:
+            raise NoSnapshot("unreachable", str(late)) from late
         except redis.RedisError as error:
             raise absence("not read", error) from error
         return decode(data)

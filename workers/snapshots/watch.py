@@ -8,8 +8,8 @@ probe every few seconds, or by a shard where no probe has spoken lately.
 import redis
 
 from configs.settings import Redis
+from storage.redis_client import open_redis
 from workers.process.health import Health, Probe
-from workers.snapshots.client import open_redis
 
 REDIS = "redis"
 _PROBE_EVERY_S = 2.0
@@ -38,7 +38,7 @@ class RedisWatch:
         self._health.degraded(REDIS, f"{self._no_answer(error)}; trying again")
 
     def _ping(self) -> None:
-        client = open_redis(self._settings)
+        client = open_redis(self._settings.url.get_secret_value(), self._settings.timeout_s)
         try:
             client.ping()
         except redis.RedisError as error:

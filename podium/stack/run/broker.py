@@ -10,9 +10,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from podium.stack.run import ports
+from topics.limits import FRAME_BYTES, MIB
 
-MIB = 1024 * 1024
-LARGEST_RECORD_BYTES = 16 * MIB
 BATCH_OVERHEAD_BYTES = 64 * 1024  # headers of the batch and of its records count as well
 # Fixed: a folder holds one cluster, and a client never meets two by the same address.
 CLUSTER_ID = "cG9kaXVtLWxvY2FsLWtmaw"
@@ -38,8 +37,8 @@ PROPERTIES = {
     # A worker that starts alone need not wait for others, and a killed one is noticed soon.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
-    "message.max.bytes": str(LARGEST_RECORD_BYTES + BATCH_OVERHEAD_BYTES),
-    "replica.fetch.max.bytes": str(LARGEST_RECORD_BYTES + BATCH_OVERHEAD_BYTES),
+    "message.max.bytes": str(FRAME_BYTES + BATCH_OVERHEAD_BYTES),
+    "replica.fetch.max.bytes": str(FRAME_BYTES + BATCH_OVERHEAD_BYTES),
     "socket.request.max.bytes": str(100 * MIB),
     "socket.send.buffer.bytes": str(MIB),
     "socket.receive.buffer.bytes": str(MIB),

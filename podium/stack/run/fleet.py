@@ -1,4 +1,4 @@
-"""The workers of a collection on a local stack: a router, matchers, a merger."""
+"""The workers of collections on a local stack: those of the pipelines of their kinds."""
 
 import http.client
 import json
@@ -9,18 +9,19 @@ from typing import NamedTuple
 
 from podium.stack.run import ports
 from podium.stack.run.stack import Stack
+from topics.catalogue import group_name
+from workers.kinds import KINDS, roles
 
 # With cold caches every worker compiles its kernels first, all of them on the same few cores.
 READY_TIMEOUT_S = 180.0
-# The consumer groups of each role, by the last part of their names.
-GROUPS = {"router": ("router",), "matcher": ("matcher", "feed"), "merger": ("merger",)}
 
 
 class Served(NamedTuple):
-    """A collection to serve: its name, and what the workers find its file by (a name or a path)."""
+    """A collection to serve, and what the workers find its file by (a name or a path)."""
 
     name: str
     reference: str
+    kind: str
 
 
 class Planned(NamedTuple):
@@ -31,19 +32,21 @@ class Planned(NamedTuple):
 
 
 def plan(stack: Stack, collections: Sequence[Served], matchers: int, prefix: str) -> list[Planned]:
-    roles = ["router", *["matcher"] * matchers, "merger"]
-    free = iter(ports.choose(len(collections) * len(roles)))
+    """`matchers` are processes for each role that holds shards; the others have one each."""
+    wanted = [
+        (collection, role, f"-{number}" if role.holds_shards and matchers > 1 else "")
+        for collection in collections
+        for role in KINDS[collection.kind].pipeline
+        for number in range(1, 1 + (matchers if role.holds_shards else 1))
+    ]
     planned = []
-    for collection in collections:
-        for number, role in enumerate(roles):
-            port = next(free)
-            suffix = f"-{number}" if role == "matcher" and matchers > 1 else ""
-            arguments = ["worker", role, "--collection", collection.reference]
-            arguments += ["--config", str(stack.settings_path), "--http-port", str(port)]
-            labels = {"role": role, "collection": collection.name, "prefix": prefix}
-            labels["reference"] = collection.reference
-            argv = [sys.executable, "-m", "podium", *arguments]
-            planned.append(Planned(f"{collection.name}-{role}{suffix}", argv, port, labels))
+    for (collection, role, suffix), port in zip(wanted, ports.choose(len(wanted)), strict=True):
+        arguments = ["worker", role.name, "--collection", collection.reference]
+        arguments += ["--config", str(stack.settings_path), "--http-port", str(port)]
+        labels = {"role": role.name, "collection": collection.name, "prefix": prefix}
+        labels["reference"] = collection.reference
+        argv = [sys.executable, "-m", "podium", *arguments]
+        planned.append(Planned(f"{collection.name}-{role.name}{suffix}", argv, port, labels))
     return planned
 
 
@@ -95,4 +98,5 @@ def is_ready(port: int) -> bool:
 
 def group_names(labels: dict[str, str]) -> list[str]:
     """The consumer groups of a worker with these labels."""
-    return [f"{labels['prefix']}.{labels['collection']}.{part}" for part in GROUPS[labels["role"]]]
+    groups = roles()[labels["role"]].groups
+    return [group_name(labels["prefix"], labels["collection"], group) for group in groups]

@@ -19,7 +19,6 @@ import yaml
 from podium.stack.errors import FolderInUse, StackError
 from podium.stack.run import guard
 
-DEFAULT_FOLDER = Path(".podium")
 VERSION = 1
 
 

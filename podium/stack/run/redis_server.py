@@ -6,6 +6,7 @@ from pathlib import Path
 import redis
 
 from podium.stack.run import ports
+from storage.redis_client import open_redis
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class RedisServer:
         return [executable, *words]
 
     def ready(self) -> bool:
-        with redis.Redis.from_url(self.url, socket_timeout=1) as client:
+        with open_redis(self.url, timeout_s=1) as client:
             try:
                 return bool(client.ping())
             except (redis.ConnectionError, redis.TimeoutError):

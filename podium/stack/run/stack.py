@@ -14,11 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from podium.stack import DEFAULT_FOLDER
 from podium.stack.errors import StackError
 from podium.stack.run import guard, ports
 from podium.stack.run.broker import Broker
 from podium.stack.run.child import Child
-from podium.stack.run.folder import DEFAULT_FOLDER, ProcessRecord, Record, StackFolder
+from podium.stack.run.folder import ProcessRecord, Record, StackFolder
 from podium.stack.run.redis_server import RedisServer
 from podium.stack.run.supervisor import Supervised, Supervisor, log_tail
 from podium.stack.setup import tools

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 
 from podium.stack.run.broker import SILENT
 from topics.bases import decode_record
-from topics.catalogue import topic_name
+from topics.catalogue import NO_GROUP, topic_name
 from topics.codecs.json_record import BadRecord
 
 TIMEOUT_S = 10.0
@@ -27,7 +27,7 @@ class BaseRow:
 
 def newest_bases(brokers_config: Mapping[str, Any], prefix: str, collection: str) -> list[BaseRow]:
     """By shard; none where no job has announced any."""
-    options = {"group.id": "podium-status", "enable.auto.commit": False}
+    options = {"group.id": NO_GROUP, "enable.auto.commit": False}
     consumer = Consumer({**brokers_config, **options}, logger=SILENT)
     try:
         topic = topic_name(prefix, collection, "bases")

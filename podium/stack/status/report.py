@@ -14,7 +14,7 @@ from podium.stack.run.folder import ProcessRecord, Record, StackFolder
 from podium.stack.status.bases import BaseRow, newest_bases
 from podium.stack.status.jobs import JobRow, jobs_of
 from podium.stack.status.lag import group_lag
-from topics.bases import KINDS
+from topics.kinds import KINDS
 
 START_JOB = "podium spark sopt-bases"
 
@@ -148,7 +148,7 @@ def _with_bases(record: Record, settings: Settings) -> dict[str, str]:
     return {
         name: reference
         for name, reference in references.items()
-        if _kind(reference, settings) in KINDS
+        if (kind := _kind(reference, settings)) is not None and KINDS[kind].has_bases
     }
 
 

@@ -235,7 +235,7 @@ def test_frames_of_other_attributes_are_not_answered(plain: Fleet):
     swapped = frame._replace(fingerprint=frames.fingerprint("ranked", ["height"]))
     record = bundle([frames.encode(swapped)])
     letter = new_letter(plain, "events", lambda: produce(plain, "frames", record, partition=0))
-    assert f"events[0]@{frame.name.first} to {frame.name.last}" in error_of(letter)
+    assert f"events[0]@{frame.frame_id.first} to {frame.frame_id.last}" in error_of(letter)
 
 
 def test_a_frame_that_is_to_be_answered_nowhere_is_a_dead_letter(plain: Fleet):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from indexes.hits import Hit, HitTable
-from tests.oracles import collection as oracle
+from tests.oracles import intervals as oracle
 
 INF = oracle.INF
 ID_ERRORS = (ValueError, KeyError)  # where the design leaves the choice open

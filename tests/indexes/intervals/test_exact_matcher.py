@@ -23,7 +23,7 @@ from tests.indexes.intervals.columns import (
     assert_table,
     refused,
 )
-from tests.oracles import collection as oracle
+from tests.oracles import intervals as oracle
 
 NAN = math.nan
 EVERYWHERE = (-INF, INF)

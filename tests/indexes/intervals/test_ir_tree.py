@@ -21,7 +21,7 @@ from tests.indexes.intervals.columns import (
     columns,
 )
 from tests.indexes.intervals.state_machine import UpdatesAgainstScan
-from tests.oracles import collection as oracle
+from tests.oracles import intervals as oracle
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 

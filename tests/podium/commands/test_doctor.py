@@ -12,8 +12,8 @@ from podium.checks import machine, services
 from podium.stack.run import guard
 from podium.stack.run.folder import ProcessRecord, Record, StackFolder
 from podium.stack.setup import tools
+from topics.catalogue import TopicSpec
 from topics.kafka.creation import apply, plan
-from topics.spec import TopicSpec
 
 
 def by_name(checks):

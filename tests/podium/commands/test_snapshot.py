@@ -7,11 +7,12 @@ import time
 
 import pytest
 
-from configs import Redis, Settings
+from configs import Settings
 from podium.commands.snapshot import _age
+from storage.redis_client import open_redis
 from tests.own_redis import own_redis
 from tests.workers.snapshots.samples import a_snapshot
-from workers.snapshots import NoSnapshot, SnapshotStore, open_redis
+from workers.snapshots import NoSnapshot, SnapshotStore
 
 COLLECTION = "name: ads\nkind: ranked\nattributes: [age, visits]\nshards: 3\n"
 
@@ -24,7 +25,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def client(server):
-    client = open_redis(Redis(url=server.url))
+    client = open_redis(server.url, timeout_s=5)
     client.flushall()
     yield client
     client.close()

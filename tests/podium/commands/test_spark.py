@@ -12,7 +12,7 @@ def test_missing_topics_are_named_with_what_to_run(podium, undeclared, job):
 
 
 def test_a_broker_that_does_not_answer_is_unreachable(podium, undeclared, monkeypatch):
-    monkeypatch.setattr("spark_streaming.topic_admin._REPLY_S", 2.0)
+    monkeypatch.setattr("spark_streaming.driver.topic_admin._REPLY_S", 2.0)
     ended = podium(
         "spark", "sopt-bases", "--collection", undeclared.file, "--brokers", "127.0.0.1:1"
     )

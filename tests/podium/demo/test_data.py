@@ -8,7 +8,7 @@ from podium.demo.data import (
     visitor_number,
     write_script,
 )
-from topics.events.contract import EventContract
+from topics.kinds import event_contract
 from topics.subscriptions import RankedContract
 
 
@@ -48,9 +48,9 @@ def test_every_record_keeps_the_contract_of_its_topic():
             lows, highs, score = subscriptions.parse(value)
             assert len(lows) == len(highs) == len(ATTRIBUTES)
             assert 0.01 <= score <= 9.99
-    events = EventContract("ranked", ATTRIBUTES, 10, 1000, 2)
+    events = event_contract("ranked", ATTRIBUTES, 10, 1000, 2)
     for _, value in script.visitors:
-        assert len(events.row(value)) == len(ATTRIBUTES)
+        assert len(events.form.row(value)) == len(ATTRIBUTES)
 
 
 def test_equal_bids_are_common_and_a_few_visitors_are_too_young_for_any_ad():

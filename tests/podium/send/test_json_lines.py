@@ -9,7 +9,7 @@ from podium.send.json_lines import (
     BadLine,
     Line,
     Record,
-    opened,
+    open_source,
     read_lines,
     record_of,
 )
@@ -123,7 +123,7 @@ def test_a_line_that_is_no_record_says_why(text, to, key, message):
 def test_a_packed_file_is_unpacked(tmp_path):
     file = tmp_path / "x.jsonl.gz"
     file.write_bytes(gzip.compress(b"{}\n{}\n"))
-    with opened(str(file)) as source:
+    with open_source(str(file)) as source:
         assert len(list(read_lines(source.stream))) == 2
         assert source.size == file.stat().st_size
 
@@ -131,7 +131,7 @@ def test_a_packed_file_is_unpacked(tmp_path):
 def test_a_file_that_is_not_there_is_bad_usage():
     with (
         pytest.raises(Failure, match=r"nowhere\.jsonl: No such file") as caught,
-        opened("nowhere.jsonl"),
+        open_source("nowhere.jsonl"),
     ):
         pass
     assert caught.value.exit_code == 2

@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from podium.send import sender
+from topics.catalogue import TopicSpec
 from topics.kafka.creation import apply, plan
 from topics.kafka.partitioner import partition_of
-from topics.spec import TopicSpec
 
 ROOT = Path(__file__).parents[3]
 

@@ -48,7 +48,7 @@ def test_a_job_is_started_as_told_shown_while_it_runs_and_gone_when_it_has_ended
     with Stack(stack_folder) as stack:
         settings = load_settings(stack.settings_path)
         ensure_topics(settings, load_collection(collection_file))
-        served = [fleet.Served("shown", str(collection_file))]
+        served = [fleet.Served("shown", str(collection_file), "ranked")]
         router = fleet.plan(stack, served, 1, "podium")[0]
         stack.start_worker(router.name, router.argv, port=router.port, labels=router.labels)
         send(stack.brokers, 0, 20)

@@ -3,34 +3,36 @@ import struct
 import numpy as np
 import pytest
 
-from topics.codecs.columns import (
-    PREAMBLE,
-    CodecError,
-    bundle,
-    columns_at,
-    join,
-    open_header,
-    unbundle,
-)
+from topics.codecs.columns import CodecError, RecordLayout, bundle, unbundle
 
-HEADER = struct.Struct("<II")
-START = PREAMBLE.size + HEADER.size
-LAYOUT = [("<i8", 2), ("<f8", 0), ("<i4", 3), ("u1", 1)]
+START = 16  # of the columns
+WIDE, NARROW = 2, 3
+LAYOUT = RecordLayout(
+    b"TEST",
+    3,
+    [("wide", "I"), ("narrow", "I")],
+    [
+        ("offsets", "<i8", "wide"),
+        ("values", "<f8", lambda header: 0 * header.wide),
+        ("ks", "<i4", "narrow"),
+        ("keys", "u1", lambda header: header.narrow - header.wide),
+    ],
+)
 
 
 @pytest.fixture
 def columns():
-    return [
-        np.array([1, -2], "<i8"),
-        np.array([], "<f8"),
-        np.array([7, 8, 9], "<i4"),
-        np.array([255], "u1"),
-    ]
+    return {
+        "offsets": np.array([1, -2], "<i8"),
+        "values": np.array([], "<f8"),
+        "ks": np.array([7, 8, 9], "<i4"),
+        "keys": np.array([255], "u1"),
+    }
 
 
 @pytest.fixture
 def data(columns):
-    return join(b"TEST", 3, HEADER.pack(2, 3), columns)
+    return LAYOUT.write(wide=WIDE, narrow=NARROW, **columns)
 
 
 def test_the_bytes_are_preamble_header_and_columns(data):
@@ -38,22 +40,38 @@ def test_the_bytes_are_preamble_header_and_columns(data):
     assert data == expected + b"\xff"
 
 
-def test_what_is_joined_is_read_back(data, columns):
-    assert open_header(data, b"TEST", 3, HEADER) == (2, 3)
-    for got, given in zip(columns_at(data, START, LAYOUT), columns, strict=True):
-        np.testing.assert_array_equal(got, given)
-        assert got.dtype == given.dtype
+def test_what_is_written_is_read_back(data, columns):
+    read = LAYOUT.read(data)
+    assert (read.wide, read.narrow) == (WIDE, NARROW)
+    for name, given in columns.items():
+        np.testing.assert_array_equal(getattr(read, name), given)
+        assert getattr(read, name).dtype == given.dtype
 
 
-def test_a_column_is_a_view(data):
+def test_a_column_is_a_view(data, columns):
     whole = np.frombuffer(data, np.uint8)
-    assert all(np.shares_memory(c, whole) for c in columns_at(data, START, LAYOUT) if c.size)
+    read = [getattr(LAYOUT.read(data), name) for name in columns]
+    assert all(np.shares_memory(column, whole) for column in read if column.size)
 
 
 def test_columns_that_are_not_contiguous_are_joined_in_order():
     grid = np.arange(6, dtype="<i8").reshape(2, 3)
-    data = join(b"TEST", 3, HEADER.pack(0, 0), [grid.T, grid[:, ::2]])
-    assert columns_at(data, START, [("<i8", 10)])[0].tolist() == [0, 3, 1, 4, 2, 5, 0, 2, 3, 5]
+    layout = RecordLayout(b"GRID", 1, [("n", "Q")], [("a", "<i8", "n"), ("b", "<i8", "n")])
+    data = layout.write(n=6, a=grid.T, b=grid[::-1])
+    assert layout.read(data).a.tolist() == [0, 3, 1, 4, 2, 5]
+    assert layout.read(data).b.tolist() == [3, 4, 5, 0, 1, 2]
+
+
+def test_a_name_that_is_missing_or_unknown_is_an_error_of_the_program(columns):
+    with pytest.raises(TypeError, match="narrow"):
+        LAYOUT.write(wide=WIDE, **columns)
+    with pytest.raises(TypeError, match="weights"):
+        LAYOUT.write(wide=WIDE, narrow=NARROW, weights=columns["values"], **columns)
+
+
+def test_a_header_that_would_leave_columns_unaligned_is_refused():
+    with pytest.raises(ValueError, match="got a header of 4 bytes"):
+        RecordLayout(b"TEST", 1, [("n", "I")], [])
 
 
 @pytest.mark.parametrize(
@@ -80,23 +98,25 @@ def test_columns_that_are_not_contiguous_are_joined_in_order():
 )
 def test_a_header_that_is_not_ours_is_refused_with_both_values(data, damage, complaint):
     with pytest.raises(CodecError, match=complaint):
-        open_header(damage(data), b"TEST", 3, HEADER)
+        LAYOUT.read(damage(data))
 
 
 def test_columns_that_are_cut_are_refused_wherever_the_cut_is(data):
     for length in range(START, len(data)):
         with pytest.raises(CodecError, match=f"got {length} bytes, expected"):
-            columns_at(data[:length], START, LAYOUT)
+            LAYOUT.read(data[:length])
 
 
 def test_bytes_after_the_last_column_are_refused_with_both_lengths(data):
     with pytest.raises(CodecError, match=f"got {len(data) + 2} bytes, expected {len(data)}"):
-        columns_at(data + b"\0\0", START, LAYOUT)
+        LAYOUT.read(data + b"\0\0")
 
 
-def test_a_count_beyond_all_memory_is_refused_as_a_cut(data):
+def test_a_count_beyond_all_memory_is_refused_as_a_cut():
+    layout = RecordLayout(b"TEST", 3, [("n", "Q")], [("values", "<f8", "n")])
+    data = layout.write(n=2**64 - 1, values=np.zeros(2))
     with pytest.raises(CodecError, match=f"a column of {2**64 - 1} is cut"):
-        columns_at(data, START, [("<f8", 2**64 - 1)])
+        layout.read(data)
 
 
 PARTS = [b"", b"1", b"12345678", b"123456789"]

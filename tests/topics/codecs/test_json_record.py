@@ -5,8 +5,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from topics.codecs.json_record import MAX_RECORD_BYTES, BadRecord, decode, refuse_oversized
+from topics.codecs.json_record import BadRecord, decode, refuse_oversized
 from topics.dead_letters import DeadLetter
+from topics.limits import PARSED_BYTES
 
 DEEP = 100_000
 GOOD = b' {"inner": {"numbers": [1, 2.5]}, "score": -0.0} '
@@ -227,18 +228,18 @@ def test_a_deeply_nested_document_is_refused(value, decoder, field):
 
 
 def test_the_largest_record_passes_and_a_byte_more_is_refused_with_both_sizes():
-    refuse_oversized(b"key!", bytes(MAX_RECORD_BYTES - 4))
+    refuse_oversized(b"key!", bytes(PARSED_BYTES - 4))
     refuse_oversized(None, None)
     with pytest.raises(BadRecord) as caught:
-        refuse_oversized(b"key!!", bytes(MAX_RECORD_BYTES - 4))
+        refuse_oversized(b"key!!", bytes(PARSED_BYTES - 4))
     assert caught.value.field == "value"
-    assert f"got {MAX_RECORD_BYTES + 1} bytes" in str(caught.value)
-    assert f"at most {MAX_RECORD_BYTES}" in str(caught.value)
+    assert f"got {PARSED_BYTES + 1} bytes" in str(caught.value)
+    assert f"at most {PARSED_BYTES}" in str(caught.value)
 
 
 def test_a_large_key_counts_as_well():
-    with pytest.raises(BadRecord, match=f"got {2 * MAX_RECORD_BYTES} bytes"):
-        refuse_oversized(bytes(2 * MAX_RECORD_BYTES), None)
+    with pytest.raises(BadRecord, match=f"got {2 * PARSED_BYTES} bytes"):
+        refuse_oversized(bytes(2 * PARSED_BYTES), None)
 
 
 def test_the_names_that_a_record_brings_are_shortened():
@@ -297,6 +298,6 @@ def test_whatever_the_bytes_they_are_decoded_or_refused_with_headers_that_can_be
 
 
 def test_headers_count_too():
-    refuse_oversized(b"k", b"v", [("name", bytes(MAX_RECORD_BYTES - 4)), ("none", None)][:1])
+    refuse_oversized(b"k", b"v", [("name", bytes(PARSED_BYTES - 4)), ("none", None)][:1])
     with pytest.raises(BadRecord, match=r"headers: got 1048580 bytes, expected at most 1048576"):
-        refuse_oversized(b"k", b"v", [("name", bytes(MAX_RECORD_BYTES)), ("", None)])
+        refuse_oversized(b"k", b"v", [("name", bytes(PARSED_BYTES)), ("", None)])

@@ -4,7 +4,7 @@ import threading
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from topics.catalogue import Layout, catalogue
+from topics.catalogue import Layout, TopicSpec, catalogue
 from topics.kafka.creation import (
     BrokerUnreachable,
     CreationFailed,
@@ -15,7 +15,7 @@ from topics.kafka.creation import (
     examine,
     plan,
 )
-from topics.spec import TopicSpec
+from topics.kinds import MATCHING_TOPICS
 
 EVENTS = TopicSpec("p.ads.events", 4, {"cleanup.policy": "delete", "retention.ms": "1000"})
 SUBSCRIPTIONS = TopicSpec(
@@ -86,7 +86,7 @@ def admin(broker):
 
 @pytest.fixture
 def specs(unique_name):
-    return catalogue(Layout("podium", unique_name("creation")))
+    return catalogue(Layout("podium", unique_name("creation")), MATCHING_TOPICS)
 
 
 def ensure(admin, specs, **options):

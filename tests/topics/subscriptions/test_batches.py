@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topics.codecs.json_record import MAX_RECORD_BYTES, BadRecord
+from topics.codecs.json_record import BadRecord
 from topics.kafka.partitioner import partition_of
-from topics.subscriptions import MAX_ID_BYTES, check_ids, contract_for, parse_batch
+from topics.kinds import contract_for
+from topics.limits import PARSED_BYTES
+from topics.subscriptions import MAX_ID_BYTES, check_ids, parse_batch
 
 SHARDS, SHARD = 2, 1
 CONTRACTS = {kind: contract_for(kind, ["age"]) for kind in ("ranked", "relaxed", "boolean")}
@@ -87,7 +89,7 @@ def test_keys_that_are_not_usual_are_looked_at_one_by_one(key):
 
 
 def test_a_record_that_only_its_key_makes_too_large_is_refused():
-    value = GOOD["ranked"].ljust(MAX_RECORD_BYTES - len(HOME[0]) + 1)
+    value = GOOD["ranked"].ljust(PARSED_BYTES - len(HOME[0]) + 1)
     assert_same("ranked", HOME[:1], [value])
     assert parse_batch(CONTRACTS["ranked"], HOME[:1], [value], SHARD, SHARDS).bad
     assert_same("ranked", HOME[:1], [value[:-1]])

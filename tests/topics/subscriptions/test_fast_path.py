@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics.codecs.json_record import BadRecord
-from topics.subscriptions import contract_for
-from topics.subscriptions.fast_path import columns_at_once
+from topics.kinds import contract_for
 
 ATTRIBUTES = ("age", "visits")
 RANKED = contract_for("ranked", ATTRIBUTES)
@@ -50,7 +49,7 @@ values = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(values, min_size=1, max_size=4))
 def test_what_is_parsed_at_once_is_what_the_contract_says(batch):
-    columns = columns_at_once(RANKED, batch)
+    columns = RANKED.columns_at_once(batch)
     if columns is not None:
         expected = one_by_one(batch)
         assert expected is not None
@@ -64,7 +63,7 @@ def test_usual_records_are_parsed_at_once():
         b'{"where": {"age": [null, null]}, "score": 0}',
         b'{"where": {}, "score": 1e300}',
     ]
-    columns = columns_at_once(RANKED, batch)
+    columns = RANKED.columns_at_once(batch)
     assert columns is not None
     assert_same(columns, one_by_one(batch))
     np.testing.assert_array_equal(columns.lows[2], [-math.inf, math.nan])
@@ -88,9 +87,9 @@ def test_usual_records_are_parsed_at_once():
     ],
 )
 def test_what_is_not_usual_is_left_to_the_contract(batch):
-    assert columns_at_once(RANKED, batch) is None
+    assert RANKED.columns_at_once(batch) is None
 
 
 def test_other_kinds_are_left_to_their_contracts():
     value = b'{"where": {"age": [1, 2]}, "weights": {"age": 1}}'
-    assert columns_at_once(contract_for("relaxed", ATTRIBUTES), [value]) is None
+    assert contract_for("relaxed", ATTRIBUTES).columns_at_once([value]) is None

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import collection as oracle
-from topics.codecs.json_record import MAX_RECORD_BYTES, BadRecord
+from topics.codecs.json_record import BadRecord
+from topics.limits import PARSED_BYTES
 from topics.subscriptions import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, RankedContract, check_ids
 
 ATTRIBUTES = ("age", "credit score", "visits")
@@ -400,10 +401,10 @@ def test_an_id_on_a_foreign_partition_is_refused_with_both_and_the_remedy():
 
 
 def test_an_oversized_record_is_refused_before_it_is_parsed():
-    bad = verdict(b"ad-7", bytes(2 * MAX_RECORD_BYTES))
+    bad = verdict(b"ad-7", bytes(2 * PARSED_BYTES))
     assert bad.field == "value"
-    assert f"got {2 * MAX_RECORD_BYTES + 4} bytes" in str(bad)
-    assert f"at most {MAX_RECORD_BYTES}" in str(bad)
+    assert f"got {2 * PARSED_BYTES + 4} bytes" in str(bad)
+    assert f"at most {PARSED_BYTES}" in str(bad)
 
 
 @settings(max_examples=50, deadline=None)

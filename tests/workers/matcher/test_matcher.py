@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 from faust.types import TP, EventT, StreamT
 
-from tests.workers.shard.feed_lab import FeedLab, until
+from tests.workers.shard.shard_lab import ShardLab, until
 from topics import frames
-from topics.codecs.byte_strings import Keys
+from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import bundle
 from workers.matcher.faust_app import create_app
-from workers.matcher.frame_queue import Lane
+from workers.matcher.frame_queue import FrameQueue
 from workers.matcher.matcher import Matcher
-from workers.shard.feed import SubscriptionFeed
+from workers.shard.service import ShardService
 
 
 @pytest.fixture
-def lab(broker: str, redis_url: str, unique_name) -> FeedLab:
-    return FeedLab(unique_name("matcher"), broker, redis_url)
+def lab(broker: str, redis_url: str, unique_name) -> ShardLab:
+    return ShardLab(unique_name("matcher"), broker, redis_url)
 
 
 class Assigned:
     """A matcher that is told by a test what Faust would tell it."""
 
-    def __init__(self, lab: FeedLab) -> None:
+    def __init__(self, lab: ShardLab) -> None:
         self._frames = lab.context.names.topic("frames")
         self._app = create_app(lab.context)
         self._matcher = Matcher(lab.context, self._app)
@@ -57,20 +57,20 @@ class Assigned:
     def consumer(self) -> Any:
         return self._app.consumer
 
-    def lane(self, shard: int) -> Lane:
-        return self._matcher._lanes[shard]
+    def queue(self, shard: int) -> FrameQueue:
+        return self._matcher._queues[shard]
 
-    def feed(self, shard: int) -> SubscriptionFeed:
-        return self.lane(shard).feed
+    def service(self, shard: int) -> ShardService:
+        return self.queue(shard).service
 
-    async def restored(self, shard: int) -> SubscriptionFeed:
-        """Its feed; an app that was not started does not start it."""
-        await self.feed(shard).maybe_start()
-        await until(self.feed(shard).restored.is_set)
-        return self.feed(shard)
+    async def restored(self, shard: int) -> ShardService:
+        """Its service; an app that was not started does not start it."""
+        await self.service(shard).maybe_start()
+        await until(self.service(shard).feed.restored.is_set)
+        return self.service(shard)
 
 
-def test_a_shard_that_is_gone_leaves_no_index_behind(lab: FeedLab):
+def test_a_shard_that_is_gone_leaves_no_index_behind(lab: ShardLab):
     lab.subscribe("a", "b")
 
     async def run() -> None:
@@ -83,36 +83,36 @@ def test_a_shard_that_is_gone_leaves_no_index_behind(lab: FeedLab):
     asyncio.run(run())
 
 
-def test_a_shard_that_was_revoked_stands_still_and_goes_on_when_it_is_kept(lab: FeedLab):
+def test_a_shard_that_was_revoked_stands_still_and_goes_on_when_it_is_kept(lab: ShardLab):
     async def run() -> None:
         lab.subscribe("a", "b")
         matcher = Assigned(lab)
         await matcher.assign(0)
-        feed = await matcher.restored(0)
-        await until(lambda: feed.shard.next_offset == 2)
+        service = await matcher.restored(0)
+        await until(lambda: service.shard.next_offset == 2)
         await matcher.revoke(0)
         lab.subscribe("c")
         await asyncio.sleep(0.5)  # a poll takes a fifth of it
-        assert feed.shard.next_offset == 2
+        assert service.shard.next_offset == 2
         await matcher.assign(0)
-        assert matcher.feed(0) is feed, "its index is kept"
-        await until(lambda: len(feed.shard) == 3)
+        assert matcher.service(0) is service, "its index is kept"
+        await until(lambda: len(service.shard) == 3)
         await matcher.revoke(0)
         await matcher.assign()
-        assert feed.should_stop
+        assert service.should_stop
 
     asyncio.run(run())
 
 
-def test_a_shard_may_be_revoked_while_it_is_restored(lab: FeedLab):
+def test_a_shard_may_be_revoked_while_it_is_restored(lab: ShardLab):
     async def run() -> None:
         lab.subscribe("a", "b")
         matcher = Assigned(lab)
         await matcher.assign(0)
-        await matcher.feed(0).maybe_start()
+        await matcher.service(0).maybe_start()
         await matcher.revoke(0)
         await asyncio.sleep(0.5)
-        assert not matcher.feed(0).restored.is_set()
+        assert not matcher.service(0).feed.restored.is_set()
         await matcher.assign(0)
         await matcher.restored(0)
         await matcher.assign()
@@ -124,7 +124,7 @@ def a_frame(shard: int = 0) -> EventT:
     """As Faust hands one over, without events."""
     none = np.empty(0, np.int64)
     frame = frames.Frame(
-        frames.FrameName(0, 0, 0, 0),
+        frames.FrameId(0, 0, 0, 0),
         0,
         np.zeros(1, np.uint16),
         -1,
@@ -132,7 +132,7 @@ def a_frame(shard: int = 0) -> EventT:
         none,
         np.empty((0, 1)),
         np.empty(0, np.int32),
-        Keys.pack([]),
+        ByteStrings.pack([]),
         fingerprint=frames.fingerprint("ranked", ["age"]),
     )
     message = SimpleNamespace(generation_id=0, partition=shard)
@@ -141,34 +141,34 @@ def a_frame(shard: int = 0) -> EventT:
     return cast(EventT, event)
 
 
-def test_frames_of_a_shard_that_is_gone_hold_nobody_up(lab: FeedLab):
-    """Those of all shards come through one loop, which may be waiting for room in its lane."""
+def test_frames_of_a_shard_that_is_gone_hold_nobody_up(lab: ShardLab):
+    """Those of all shards come through one loop, which may be waiting for room in its queue."""
 
     async def run() -> None:
         matcher = Assigned(lab)
         await matcher.assign(0)
-        lane = matcher.lane(0)
-        waiting = asyncio.ensure_future(fill(lane))
+        queue = matcher.queue(0)
+        waiting = asyncio.ensure_future(fill(queue))
         await asyncio.sleep(0.1)
-        assert not waiting.done(), "the lane is full"
+        assert not waiting.done(), "the queue is full"
         await matcher.assign()
         await asyncio.wait_for(waiting, 10)
 
-    async def fill(lane: Lane) -> None:
+    async def fill(queue: FrameQueue) -> None:
         for _ in range(300):
-            await lane.put(a_frame())
+            await queue.put(a_frame())
 
     asyncio.run(run())
 
 
-def test_a_frame_that_comes_before_its_assignment_is_not_left_out(lab: FeedLab, monkeypatch):
+def test_a_frame_that_comes_before_its_assignment_is_not_left_out(lab: ShardLab, monkeypatch):
     """Left out, it would count as answered once a later one of its partition is."""
-    given: list[tuple[Lane, EventT]] = []
+    given: list[tuple[FrameQueue, EventT]] = []
 
-    async def note(lane: Lane, event: EventT) -> None:
-        given.append((lane, event))
+    async def note(queue: FrameQueue, event: EventT) -> None:
+        given.append((queue, event))
 
-    monkeypatch.setattr(Lane, "put", note)
+    monkeypatch.setattr(FrameQueue, "put", note)
 
     async def run() -> None:
         matcher, frame = Assigned(lab), a_frame(shard=1)
@@ -179,12 +179,12 @@ def test_a_frame_that_comes_before_its_assignment_is_not_left_out(lab: FeedLab, 
         assert not distributing.done()
         await matcher.assign(1)
         await asyncio.wait_for(distributing, 10)
-        assert given == [(matcher.lane(1), frame)]
+        assert given == [(matcher.queue(1), frame)]
 
     asyncio.run(run())
 
 
-def test_a_matcher_that_leaves_commits_what_it_has_sent(lab: FeedLab, monkeypatch):
+def test_a_matcher_that_leaves_commits_what_it_has_sent(lab: ShardLab, monkeypatch):
     """Also what is acknowledged late, and while Faust is in the middle of committing before that.
 
     Otherwise its successor would answer again, and a merger that is new as well would not know.
@@ -228,7 +228,7 @@ def test_a_matcher_that_leaves_commits_what_it_has_sent(lab: FeedLab, monkeypatc
 
 
 def test_a_matcher_leaves_though_its_answers_are_not_acknowledged(
-    lab: FeedLab, monkeypatch, caplog
+    lab: ShardLab, monkeypatch, caplog
 ):
     async def run() -> None:
         matcher, frame = Assigned(lab), a_frame()
@@ -237,7 +237,7 @@ def test_a_matcher_leaves_though_its_answers_are_not_acknowledged(
         await matcher.assign(0)
         await matcher.restored(0)
         await matcher.distribute(frame)
-        await until(lambda: matcher.lane(0)._sending)
+        await until(lambda: matcher.queue(0)._sending)
         await asyncio.wait_for(matcher.leave(), 30)
         assert not frame.acked
         await matcher.assign()

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from topics.codecs.byte_strings import Keys
-from topics.frames import FrameName
+from topics.codecs.byte_strings import ByteStrings
+from topics.frames import FrameId
 from topics.partials import Partial
 
 
@@ -15,18 +15,18 @@ def partial(
     offsets = np.array(list(events), np.int64)
     texts = [b'"%d/%d"' % (shard, id) for _, id in hits]
     return Partial(
-        name or FrameName(0, 1, int(offsets[0]), int(offsets[-1])),
+        name or FrameId(0, 1, int(offsets[0]), int(offsets[-1])),
         shard,
         np.array(shards, np.uint16),
         as_of,
         offsets,
         offsets + 1000,
         np.array([k for k, _ in events.values()], np.int32),
-        Keys.pack([key_of(offset) for offset in events]),
+        ByteStrings.pack([key_of(offset) for offset in events]),
         np.array([len(best) for _, best in events.values()], np.int32),
         np.array([score for score, _ in hits], np.float64),
         np.array([id for _, id in hits], np.int64),
-        Keys.pack(texts),
+        ByteStrings.pack(texts),
     )
 
 

@@ -1,9 +1,9 @@
 """Which frames wait for how long, and which are known to be out."""
 
 from tests.workers.merger.answers import merged_hits, partial
-from topics.frames import FrameName
+from topics.frames import FrameId
 from workers.merger.assembly import Assembly
-from workers.merger.progress import Marks
+from workers.merger.progress import MergeProgress
 
 
 class Desk:
@@ -17,12 +17,12 @@ class Desk:
         """By another, in another process, that reads on where this one may commit."""
         other = Desk()
         other.read = self.safe
-        other.assembly.resume(Marks.decode(self.assembly.marks().encode()))
+        other.assembly.resume(MergeProgress.decode(self.assembly.marks().encode()))
         return other
 
     def answer(self, shard, epoch, first, last, partition=0, shards=(0, 1)):
         """The merged frame as (epoch, first, last), or None."""
-        name = FrameName(partition, epoch, first, last)
+        name = FrameId(partition, epoch, first, last)
         events = {o: (1, []) for o in range(first, last + 1)}
         given = partial(events, shard=shard, name=name, shards=shards)
         merged = self.assembly.add(given, self.read)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.workers.merger.answers import partial
-from topics.frames import FrameName
+from topics.frames import FrameId
 from workers.merger.assembly import Assembly
-from workers.merger.progress import Marks
+from workers.merger.progress import MergeProgress
 
 PARTITIONS, SHARDS, LOGS = 2, 3, 2
 partitions, shards = st.integers(0, PARTITIONS - 1), st.integers(0, SHARDS - 1)
@@ -67,7 +67,7 @@ class FleetOfLogs(RuleBasedStateMachine):
         router = self.routers[partition]
         for count, taking_part in cuts:
             last = router.position + count - 1
-            name = FrameName(partition, router.epoch, router.position, last)
+            name = FrameId(partition, router.epoch, router.position, last)
             self.taking_part[name], self.answers[name] = taking_part, router.answers
             for shard in taking_part:
                 router.queued[shard].append(name)
@@ -167,7 +167,7 @@ class FleetOfLogs(RuleBasedStateMachine):
         self.following = list(self.committed)
         self.assemblies = [Assembly() for _ in range(LOGS)]
         for assembly, marks in zip(self.assemblies, self.marks, strict=True):
-            assembly.resume(Marks.decode(marks))
+            assembly.resume(MergeProgress.decode(marks))
 
     def safe_places(self):
         places = zip(self.assemblies, self.following, strict=True)

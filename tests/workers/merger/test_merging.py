@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workers.merger.answers import merged_hits, partial
-from topics.frames import FrameName
+from topics.frames import FrameId
 from workers.merger.merging import merge
 
 
@@ -41,7 +41,7 @@ def test_a_negative_zero_ties_with_zero():
 
 
 def test_what_belongs_to_the_events_is_kept():
-    name = FrameName(7, 1, 40, 42)
+    name = FrameId(7, 1, 40, 42)
     keys = {40: None, 41: b"", 42: b"visitor"}
     answers = [
         partial({o: (1, []) for o in keys}, shard=shard, name=name, key_of=keys.get)
@@ -100,7 +100,7 @@ def frames_of_hits(draw):
             hits = draw(st.lists(hit, max_size=6, unique_by=lambda hit: hit[1]))
             events[offset] = (ks[offset], sorted(hits, key=lambda h: (-h[0], h[1]))[: ks[offset]])
         given = partial(events, shard=shard, shards=range(shards), as_of=shard * 10)
-        answers.append(given._replace(routed=np.arange(shards + 1) + 1000))
+        answers.append(given._replace(routes_as_of=np.arange(shards + 1) + 1000))
     return answers
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.time_slices import expected_short_ns
-from tests.workers.shard.feed_lab import FeedLab, until
+from tests.workers.shard.shard_lab import ShardLab, until
 
 ROOT = Path(__file__).parents[3]
 
@@ -33,13 +33,13 @@ def test_snapshots_and_renewals_give_way_to_frames_and_changes(
     broker: str, redis_url: str, unique_name
 ):
     often = {"snapshots": {"every_s": 0.1, "least_changes": 1}}
-    lab = FeedLab(unique_name("calm"), broker, redis_url, often)
+    lab = ShardLab(unique_name("calm"), broker, redis_url, often)
 
     ours = os.getpriority(os.PRIO_PROCESS, os.getpid())
-    expected = {"snapshots-0": ours + 10, "renewer-0": ours + 10, "feed-0": ours}
+    expected = {"snapshots-0": ours + 10, "rebuilder-0": ours + 10, "feed-0": ours}
 
     async def run() -> None:
-        async with lab.feed():
+        async with lab.service():
             lab.subscribe("a")
             await until(lambda: expected.items() <= niceness_by_thread().items())
 
@@ -49,10 +49,10 @@ def test_snapshots_and_renewals_give_way_to_frames_and_changes(
 TURNS = """
 from concurrent.futures import ThreadPoolExecutor
 from tests.fleet.time_slices import turn_ns
-from workers.process.latency import keep_calm
+from workers.process.latency import tune_for_latency
 
 before = turn_ns()
-keep_calm()
+tune_for_latency()
 print(before, turn_ns(), ThreadPoolExecutor(1).submit(turn_ns).result())
 """
 
@@ -71,7 +71,7 @@ FAULTS = """
 import resource
 import sys
 import numpy as np
-from workers.process.latency import keep_calm
+from workers.process.latency import tune_for_latency
 
 def faults_of_filling():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -79,7 +79,7 @@ def faults_of_filling():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 arrays = int(sys.argv[1])
-keep_calm()
+tune_for_latency()
 print(faults_of_filling(), faults_of_filling())
 """
 

@@ -12,7 +12,7 @@ from podium.topics_setup import ensure_topics
 from tests.fleet.odd_headers import send_oddly
 from tests.fleet.traffic import SILENT
 from topics.codecs.json_record import BadRecord
-from topics.kafka.record_headers import headers_of
+from topics.headers import headers_of
 from workers.process.context import Context
 from workers.process.health import Health
 from workers.process.names import Names

@@ -9,12 +9,12 @@ from numba.core.registry import CPUDispatcher
 from configs import Collection
 from topics import matches, partials
 from topics.codecs.columns import bundle, unbundle
-from workers.kinds import contract_of, new_index
+from workers.kinds import roles
 from workers.merger.merging import merge
+from workers.router.warm_up import received_frames, record, subscription
 from workers.shard.changes import read_changes
 from workers.shard.shard import Shard
 from workers.warm_up import warm_up
-from workers.warm_up.records import received_frames, record, subscription
 
 ROOT = Path(__file__).parents[3]
 
@@ -37,13 +37,12 @@ def forms() -> dict[str, int]:
 
 def merge_after_warming_up() -> None:
     collection = Collection(name="warm", kind="ranked", attributes=("a", "b"))
-    warm_up("merger", collection)
+    warm_up(roles()["merger"], collection)
     before = forms()
     assert before
-    contract = contract_of(collection)
-    shard = Shard(0, contract, new_index(collection.kind, collection.attributes))
+    shard = Shard(0, collection.kind, collection.attributes)
     records = [record(subscription(collection, number), number) for number in (1, 2)]
-    shard.apply(read_changes(records, contract, 1))
+    shard.apply(read_changes(records, shard.contract, 1))
     shard.open()
     answers = [
         partials.decode(unbundle(bundle([partials.encode(shard.answer(frame))]))[0])

@@ -10,17 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topics import frames as frame_codec
-from topics.codecs.json_record import MAX_RECORD_BYTES
-from topics.events.contract import EventContract, Options
-from topics.frames import FrameName
+from topics.events.contract import Options
+from topics.frames import FrameId
+from topics.kinds import event_contract
+from topics.limits import EVENTS_PER_FRAME_RECORD_BYTES, HITS_PER_FRAME_RECORD, PARSED_BYTES
 from workers.router.framing import (
-    MAX_BYTES_PER_RECORD,
-    MAX_HITS_PER_RECORD,
     Accepted,
-    Asked,
-    bundles,
-    cut,
+    ShardsToAsk,
+    cut_into_frames,
     frames,
+    group_by_record,
     linger_s,
     read_events,
 )
@@ -31,7 +30,7 @@ NAN = math.nan
 
 @pytest.fixture
 def contract():
-    return EventContract("ranked", ["age", "visits"], k=5, max_k=100, shards=3)
+    return event_contract("ranked", ["age", "visits"], k=5, max_k=100, shards=3)
 
 
 def message(offset, value=b"{}", *, partition=0, key=None, headers=None, at_ms=0):
@@ -76,8 +75,8 @@ def test_rows_and_options_stay_beside_their_messages(contract):
         pytest.param({"value": None}, "value", id="null"),
         pytest.param({"value": b'{"age": NaN}'}, "age", id="nan"),
         pytest.param({"value": b'{"age": "x"}'}, "age", id="wrong-type"),
-        pytest.param({"value": bytes(2 * MAX_RECORD_BYTES)}, "value", id="oversized"),
-        pytest.param({"key": bytes(MAX_RECORD_BYTES)}, "value", id="oversized-key"),
+        pytest.param({"value": bytes(2 * PARSED_BYTES)}, "value", id="oversized"),
+        pytest.param({"key": bytes(PARSED_BYTES)}, "value", id="oversized-key"),
         pytest.param({"headers": [("podium-k", b"many")]}, "podium-k", id="bad-k"),
         pytest.param({"headers": [("podium-after", b"9@1")]}, "podium-after", id="bad-after"),
     ],
@@ -105,7 +104,7 @@ def test_a_partition_with_bad_events_only_has_nothing_to_frame(contract):
     assert [letter.offset for letter in reading.letters] == [1, 2]
 
 
-LARGE_KEY = bytes(MAX_BYTES_PER_RECORD // 2 - 10)  # one object, whatever is drawn
+LARGE_KEY = bytes(EVENTS_PER_FRAME_RECORD_BYTES // 2 - 10)  # one object, whatever is drawn
 
 
 @st.composite
@@ -114,7 +113,9 @@ def runs_of_events(draw):
     shapes = draw(
         st.lists(
             st.tuples(
-                st.sampled_from([0, 20, 20, 20, MAX_HITS_PER_RECORD // 3, MAX_HITS_PER_RECORD + 1]),
+                st.sampled_from(
+                    [0, 20, 20, 20, HITS_PER_FRAME_RECORD // 3, HITS_PER_FRAME_RECORD + 1]
+                ),
                 st.sampled_from([None, b"", b"key", b"key", LARGE_KEY]),
             ),
             min_size=1,
@@ -143,7 +144,7 @@ def size(run):
 @settings(max_examples=150, deadline=None)
 @given(events=runs_of_events(), most_events=st.integers(1, 60))
 def test_cutting_loses_nothing_and_keeps_the_order(events, most_events):
-    runs = list(cut(events, most_events))
+    runs = list(cut_into_frames(events, most_events))
     for column in range(4):
         joined = [item for run in runs for item in run[column]]
         assert all(a is b for a, b in zip(joined, events[column], strict=True))
@@ -152,24 +153,24 @@ def test_cutting_loses_nothing_and_keeps_the_order(events, most_events):
 @settings(max_examples=150, deadline=None)
 @given(events=runs_of_events(), most_events=st.integers(1, 60))
 def test_a_run_keeps_the_limits_unless_one_event_alone_is_beyond_them(events, most_events):
-    for run in cut(events, most_events):
+    for run in cut_into_frames(events, most_events):
         assert 1 <= len(run.messages) <= most_events
         if len(run.messages) > 1:
-            assert hits(run) <= MAX_HITS_PER_RECORD
-            assert size(run) <= MAX_BYTES_PER_RECORD
+            assert hits(run) <= HITS_PER_FRAME_RECORD
+            assert size(run) <= EVENTS_PER_FRAME_RECORD_BYTES
 
 
 @settings(max_examples=150, deadline=None)
 @given(events=runs_of_events(), most_events=st.integers(1, 60))
 def test_a_run_ends_only_where_a_limit_makes_it(events, most_events):
-    runs = list(cut(events, most_events))
+    runs = list(cut_into_frames(events, most_events))
     even = math.ceil(len(events.messages) / math.ceil(len(events.messages) / most_events))
     for run, following in pairwise(runs):
         first = following.only([0])
         assert (
             len(run.messages) == even
-            or hits(run) + hits(first) > MAX_HITS_PER_RECORD
-            or size(run) + size(first) > MAX_BYTES_PER_RECORD
+            or hits(run) + hits(first) > HITS_PER_FRAME_RECORD
+            or size(run) + size(first) > EVENTS_PER_FRAME_RECORD_BYTES
         )
 
 
@@ -179,7 +180,7 @@ def test_without_other_limits_runs_are_as_few_as_can_be_and_even(count, most_eve
     plain = Accepted(
         [message(i) for i in range(count)], [()] * count, [Options(1, {})] * count, [0] * count
     )
-    lengths = [len(run.messages) for run in cut(plain, most_events)]
+    lengths = [len(run.messages) for run in cut_into_frames(plain, most_events)]
     assert len(lengths) == math.ceil(count / most_events)
     assert len(set(lengths[:-1])) <= 1
     assert lengths[0] == math.ceil(count / len(lengths))
@@ -188,24 +189,24 @@ def test_without_other_limits_runs_are_as_few_as_can_be_and_even(count, most_eve
 @settings(max_examples=150, deadline=None)
 @given(runs=st.lists(runs_of_events(), max_size=6), most_events=st.integers(1, 100))
 def test_bundling_loses_nothing_keeps_the_order_and_the_limits(runs, most_events):
-    together = list(bundles(runs, most_events))
+    together = list(group_by_record(runs, most_events))
     assert all(a is b for a, b in zip(chain(*together), runs, strict=True))
     for bundle in together:
         if len(bundle) > 1:
             assert sum(len(run.messages) for run in bundle) <= most_events
-            assert sum(map(hits, bundle)) <= MAX_HITS_PER_RECORD
-            assert sum(map(size, bundle)) <= MAX_BYTES_PER_RECORD
+            assert sum(map(hits, bundle)) <= HITS_PER_FRAME_RECORD
+            assert sum(map(size, bundle)) <= EVENTS_PER_FRAME_RECORD_BYTES
 
 
 @settings(max_examples=150, deadline=None)
 @given(runs=st.lists(runs_of_events(), max_size=6), most_events=st.integers(1, 100))
 def test_a_bundle_ends_only_where_a_limit_makes_it(runs, most_events):
-    for bundle, following in pairwise(bundles(runs, most_events)):
+    for bundle, following in pairwise(group_by_record(runs, most_events)):
         grown = [*bundle, following[0]]
         assert (
             sum(len(run.messages) for run in grown) > most_events
-            or sum(map(hits, grown)) > MAX_HITS_PER_RECORD
-            or sum(map(size, grown)) > MAX_BYTES_PER_RECORD
+            or sum(map(hits, grown)) > HITS_PER_FRAME_RECORD
+            or sum(map(size, grown)) > EVENTS_PER_FRAME_RECORD_BYTES
         )
 
 
@@ -213,19 +214,19 @@ def test_one_event_too_many_does_not_make_a_run_of_one():
     plain = Accepted(
         [message(i) for i in range(101)], [()] * 101, [Options(1, {})] * 101, [0] * 101
     )
-    assert [len(run.messages) for run in cut(plain, 100)] == [51, 50]
+    assert [len(run.messages) for run in cut_into_frames(plain, 100)] == [51, 50]
 
 
 def test_an_event_that_asks_for_all_the_hits_of_a_record_has_one_of_its_own():
-    ks = [MAX_HITS_PER_RECORD + 1, 1, MAX_HITS_PER_RECORD, 1, MAX_HITS_PER_RECORD - 1, 1]
+    ks = [HITS_PER_FRAME_RECORD + 1, 1, HITS_PER_FRAME_RECORD, 1, HITS_PER_FRAME_RECORD - 1, 1]
     events = Accepted(
         [message(i) for i in range(6)], [()] * 6, [Options(k, {}) for k in ks], [0] * 6
     )
-    assert [[o.k for o in run.options] for run in cut(events, 10)] == [
-        [MAX_HITS_PER_RECORD + 1],
+    assert [[o.k for o in run.options] for run in cut_into_frames(events, 10)] == [
+        [HITS_PER_FRAME_RECORD + 1],
         [1],
-        [MAX_HITS_PER_RECORD],
-        [1, MAX_HITS_PER_RECORD - 1],
+        [HITS_PER_FRAME_RECORD],
+        [1, HITS_PER_FRAME_RECORD - 1],
         [1],
     ]
 
@@ -240,18 +241,18 @@ def test_every_shard_gets_the_same_events_under_the_same_name(contract):
     made = list(frames(events, contract, epoch=77))
     assert [frame.shard for frame in made] == [0, 1, 2]
     for frame in made:
-        assert frame.name == (3, 77, 40, 47)
+        assert frame.frame_id == (3, 77, 40, 47)
         assert frame.taking_part.tolist() == [0, 1, 2]
         assert frame.offsets.tolist() == [40, 42, 47]
         assert frame.timestamps.tolist() == [1_000, 1_001, 1_002]
         assert frame.keys.unpack() == [b"a", None, b""]
         assert frame.ks.tolist() == [5, 5, 5]
-        np.testing.assert_array_equal(frame.events, [[1, NAN], [NAN, 2], [NAN, NAN]])
+        np.testing.assert_array_equal(frame.payload, [[1, NAN], [NAN, 2], [NAN, NAN]])
 
 
 def test_columns_have_the_types_of_the_codec(contract):
     frame = next(frames(accepted(contract, message(0)), contract, epoch=1))
-    dtypes = [c.dtype for c in (frame.taking_part, frame.offsets, frame.timestamps, frame.events)]
+    dtypes = [c.dtype for c in (frame.taking_part, frame.offsets, frame.timestamps, frame.payload)]
     assert dtypes == [np.uint16, np.int64, np.int64, np.float64]
     assert (frame.ks.dtype, frame.keys.lengths.dtype) == (np.int32, np.int32)
 
@@ -259,7 +260,7 @@ def test_columns_have_the_types_of_the_codec(contract):
 def test_a_weighted_value_goes_in_as_its_value_and_null_as_nan(contract):
     value = b'{"age": {"value": 28, "weight": 0.3}, "visits": null}'
     frame = next(frames(accepted(contract, message(0, value), message(1)), contract, epoch=1))
-    np.testing.assert_array_equal(frame.events, [[28, NAN], [NAN, NAN]])
+    np.testing.assert_array_equal(frame.payload, [[28, NAN], [NAN, NAN]])
 
 
 def test_each_shard_waits_for_the_latest_of_its_own_offsets(contract):
@@ -307,12 +308,12 @@ class Chosen(NamedTuple):
 
     def asked(self, events, numbers):
         assert numbers.shape == (len(events.messages), 2)
-        return Asked(np.array(self.events), np.array([10, 20, 30]))
+        return ShardsToAsk(np.array(self.events), np.array([10, 20, 30]))
 
 
 @pytest.mark.parametrize("kind", ["ranked", "boolean"])
 def test_with_routes_a_shard_gets_its_events_and_waits_for_their_tokens_only(kind):
-    contract = EventContract(kind, ["age", "visits"], k=5, max_k=100, shards=3)
+    contract = event_contract(kind, ["age", "visits"], k=5, max_k=100, shards=3)
     tokens = [b"0@7,2@1", b"0@9,2@5", b"2@8"]
     given = [
         message(40 + i, b'{"age": %d}' % i, key=b"%d" % i, headers=[("podium-after", token)])
@@ -323,11 +324,11 @@ def test_with_routes_a_shard_gets_its_events_and_waits_for_their_tokens_only(kin
     made = list(frames(events, contract, 77, routes))
     assert [frame.shard for frame in made] == [0, 2]
     for frame, offsets, after in zip(made, [[40, 42], [40, 41, 42]], [7, 8], strict=True):
-        assert frame.name == FrameName(0, 77, 40, 42)
+        assert frame.frame_id == FrameId(0, 77, 40, 42)
         assert frame.taking_part.tolist() == [0, 2]
-        assert frame.routed.tolist() == [10, 20, 30]
+        assert frame.routes_as_of.tolist() == [10, 20, 30]
         assert (frame.offsets.tolist(), frame.after) == (offsets, after)
-        ages = contract.numbers(frame.events)[:, 0].tolist()
+        ages = contract.form.numbers(contract.form.unpack(frame.payload))[:, 0].tolist()
         assert ages == [offset - 40 for offset in offsets]
         assert frame.keys.unpack() == [b"%d" % (offset - 40) for offset in offsets]
         assert len(frame.ks) == len(frame.timestamps) == len(offsets)
@@ -338,7 +339,7 @@ def test_events_that_no_shard_is_asked_about_make_no_frame(contract):
     assert list(frames(events, contract, 77, Chosen([[False]] * 3))) == []
 
 
-OPEN = EventContract("boolean", [], k=5, max_k=100, shards=1)
+OPEN = event_contract("boolean", [], k=5, max_k=100, shards=1)
 wide_names = st.text(st.sampled_from("aé€\U0001f600"), min_size=1, max_size=40)
 wide_events = st.dictionaries(wide_names, st.floats(-9, 9) | wide_names, max_size=8)
 FRAME_OVERHEAD, EVENT_OVERHEAD = 400, 40
@@ -379,8 +380,10 @@ def test_a_frame_names_its_columns_and_where_its_answers_go(contract):
 
 
 def test_a_record_that_fails_as_nobody_has_foreseen_is_a_dead_letter(contract, monkeypatch):
-    row = contract.row
-    monkeypatch.setattr(contract, "row", lambda value: 1 / 0 if value == b"odd" else row(value))
+    row = contract.form.row
+    monkeypatch.setattr(
+        contract.form, "row", lambda value: 1 / 0 if value == b"odd" else row(value)
+    )
     reading = read_events([message(0), message(1, b"odd"), message(2)], contract)
     assert [m.offset() for m in reading.accepted[0].messages] == [0, 2]
     (letter,) = reading.letters

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indexes.boxes import SubscriptionBoxes
 from tests.oracles.collection import murmur2
-from workers.routing.boxes import OwnedBoxes
 from workers.routing.placement import Plan, expected_of, keys_on, make_plan, middles_of
 
 INF = float("inf")
@@ -20,7 +20,9 @@ def boxes_of(*ends):
     """Boxes given as (low, high) of each attribute, one a subscription."""
     table = np.array(ends, np.float64).reshape(-1, 2, 2)
     rows = np.arange(len(table))
-    return OwnedBoxes(rows, np.zeros_like(rows), table[:, :, 0].copy(), table[:, :, 1].copy())
+    return SubscriptionBoxes(
+        rows, np.zeros_like(rows), table[:, :, 0].copy(), table[:, :, 1].copy()
+    )
 
 
 def planned(boxes, events, shards):

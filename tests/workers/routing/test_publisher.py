@@ -13,7 +13,7 @@ from indexes.covering.boxes import stored_boxes
 from topics.routes import decode
 from workers.router.route_table import RouteTable
 from workers.routing.publisher import RoutePublisher
-from workers.shard.renewal import IndexChange
+from workers.shard.shard import IndexChange
 
 ATTRIBUTES = ("age", "visits")
 # What an event lacks is not inside of anything that is constrained.

@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indexes.kinds import new_index
 from tests.oracles import collection as oracle
-from topics.events.contract import EventContract
+from topics.kinds import contract_for, event_contract
 from topics.routes import BlobError, RouteRecord, decode, encode, key_of
-from topics.subscriptions import contract_for
-from workers.kinds import new_index
 from workers.router.route_table import RouteTable
-from workers.routing.grouping import grouped
-from workers.routing.route_set import RouteKeeper
-from workers.shard.renewal import IndexChange
+from workers.routing.route_set import RouteSet, grouped
+from workers.shard.shard import IndexChange
 
 ATTRIBUTES = ("age", "visits")
 INF = float("inf")
@@ -65,7 +63,7 @@ class Side:
     def __init__(self, kind: str, most: int, attributes: Sequence[str] = ATTRIBUTES) -> None:
         self.kind, self.contract = kind, contract_for(kind, attributes)
         self.attributes = attributes
-        self.keeper = RouteKeeper(kind, attributes, most)
+        self.keeper = RouteSet(kind, attributes, most)
         self.table = RouteTable("id", attributes, 1)
         self.live: dict[int, bytes] = {}
         self.next_offset = self.sequence = self.generation = 0
@@ -95,9 +93,11 @@ class Side:
         return bool(judge.top_k(event, 1, [self.next_offset]))
 
     def passes(self, asked: list[dict]) -> list[bool]:
-        contract = EventContract(self.kind, self.attributes, 1, 1, 1)
-        rows = [contract.row(json.dumps(event).encode()) for event in asked]
-        points = contract.numbers(contract.columns(rows))[:, : self.table.dimensions].copy()
+        contract = event_contract(self.kind, self.attributes, 1, 1, 1)
+        rows = [contract.form.row(json.dumps(event).encode()) for event in asked]
+        points = contract.form.numbers(contract.form.columns(rows))[
+            :, : self.table.dimensions
+        ].copy()
         return self.table.lets_through(0, points, np.full(len(asked), -1)).tolist()
 
 
@@ -182,9 +182,9 @@ def test_a_restored_index_has_the_routes_of_its_subscriptions(kind, attributes, 
     if len(gone):
         index.delete_many(gone)
     arrays = {n: a for n, a in index.to_arrays()._asdict().items() if n != "attributes"}
-    restored = RouteKeeper(kind, attributes, 100)
+    restored = RouteSet(kind, attributes, 100)
     restored.restore(arrays, index.ids())
-    followed = RouteKeeper(kind, attributes, 100)
+    followed = RouteSet(kind, attributes, 100)
     nothing = np.empty(0, np.int64)
     followed.advance([IndexChange(nothing, ids, columns)] if len(ids) else [])
     followed.advance([IndexChange(gone, nothing, contract.columns([]))])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.oracles import collection as oracle
-from topics.codecs.json_record import MAX_RECORD_BYTES
+from topics.limits import PARSED_BYTES
 from topics.subscriptions import RankedContract
 from workers.shard.changes import read_changes, read_live
 
@@ -98,7 +98,7 @@ def test_only_bad_records_move_the_offset_on():
         pytest.param(
             KEYS[0], b'{"where": {"age": [9, 1]}, "score": 1}', "where.age", id="inverted"
         ),
-        pytest.param(KEYS[0], bytes(2 * MAX_RECORD_BYTES), "value", id="oversized"),
+        pytest.param(KEYS[0], bytes(2 * PARSED_BYTES), "value", id="oversized"),
     ],
 )
 def test_a_bad_record_becomes_a_dead_letter_to_the_byte(key, value, field):

@@ -5,8 +5,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from workers.kinds import new_index
-from workers.shard.renewal import IndexChange, Renewal, folded
+from indexes.kinds import new_index
+from workers.shard.shard import IndexChange, Rebuild, folded
 
 NAMES = ("age", "visits")
 
@@ -41,7 +41,7 @@ class WaitingChanges(RuleBasedStateMachine):
         self.next_id = 0
         self.live, self.later = Strict(), Strict()
         self.index, self.folding = new_index("ranked", NAMES), new_index("ranked", NAMES)
-        self.waiting, self.renewal = [], None
+        self.waiting, self.rebuild = [], None
         self.change(rows, set())
         self.fold()
 
@@ -55,9 +55,9 @@ class WaitingChanges(RuleBasedStateMachine):
         for follower in (self.live, self.index):
             change.apply_to(follower)
         self.waiting.append(change)
-        if self.renewal is not None:
-            self.renewal.note(change)
-            assert self.renewal.behind > 0
+        if self.rebuild is not None:
+            self.rebuild.note(change)
+            assert self.rebuild.behind > 0
 
     @rule()
     def the_latest_leave(self):
@@ -77,24 +77,24 @@ class WaitingChanges(RuleBasedStateMachine):
 
     @rule()
     def begin(self):
-        self.renewal = Renewal(self.index.fork())
-        assert self.renewal.behind == 0
+        self.rebuild = Rebuild(self.index.fork())
+        assert self.rebuild.behind == 0
 
     @rule(rebased=st.booleans())
     def catch_up(self, rebased):
-        if self.renewal is not None:
+        if self.rebuild is not None:
             if rebased:
-                self.renewal.index.rebase()
-            self.renewal.catch_up()
-            assert self.renewal.behind == 0
-            self.renewal.index.check()
-            require_equal(self.renewal.index, self.index)
+                self.rebuild.index.rebase()
+            self.rebuild.catch_up()
+            assert self.rebuild.behind == 0
+            self.rebuild.index.check()
+            require_equal(self.rebuild.index, self.index)
 
     @rule()
     def swap(self):
-        if self.renewal is not None:
-            self.renewal.catch_up()
-            self.index, self.renewal = self.renewal.index, None
+        if self.rebuild is not None:
+            self.rebuild.catch_up()
+            self.index, self.rebuild = self.rebuild.index, None
 
     @invariant()
     def the_index_has_what_is_live(self):

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 
 from tests.oracles import collection as oracle
 from topics import frames, partials
-from topics.catalogue import FRAME_BYTES
-from topics.codecs.byte_strings import Keys
+from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import bundle
-from topics.frames import Frame, FrameName
-from topics.subscriptions import MAX_ID_BYTES, contract_for
-from workers.kinds import new_index
-from workers.router.framing import MAX_BYTES_PER_RECORD, MAX_HITS_PER_RECORD
+from topics.frames import Frame, FrameId
+from topics.limits import EVENTS_PER_FRAME_RECORD_BYTES, FRAME_BYTES, HITS_PER_FRAME_RECORD
+from topics.subscriptions import MAX_ID_BYTES
 from workers.shard.changes import read_changes
 from workers.shard.shard import Shard, ShardInconsistent
 
@@ -25,7 +23,7 @@ ANY_AGE = b'{"where": {"age": [0, 9]}, "score": 1}'
 
 
 def new_shard(kind="ranked", attributes=ATTRIBUTES):
-    return Shard(0, contract_for(kind, attributes), new_index(kind, attributes))
+    return Shard(0, kind, attributes)
 
 
 def open_shard():
@@ -57,7 +55,7 @@ def frame(*events, ks=None, shard=0):
     """A frame of events given as (age, visits)."""
     n = len(events)
     return Frame(
-        FrameName(3, 77, 40, 40 + max(n - 1, 0)),
+        FrameId(3, 77, 40, 40 + max(n - 1, 0)),
         shard,
         np.array([0, 1], np.uint16),
         -1,
@@ -65,7 +63,7 @@ def frame(*events, ks=None, shard=0):
         np.arange(n) + 1000,
         np.array(events, np.float64).reshape(n, len(events[0]) if n else 2),
         np.array([10] * n if ks is None else ks, np.int32),
-        Keys.pack([b"visitor", None, b""][:n] + [b"more"] * (n - 3)),
+        ByteStrings.pack([b"visitor", None, b""][:n] + [b"more"] * (n - 3)),
     )
 
 
@@ -128,7 +126,7 @@ def test_each_event_gets_as_many_as_it_asks_for(shard):
 def test_an_answer_carries_what_the_merger_needs_of_the_frame(shard):
     given = frame((1, 2), (3, 4), (5, 6), ks=[1, 2, 3])
     partial = shard.answer(given)
-    assert (partial.frame, partial.shard) == (given.name, 0)
+    assert (partial.frame_id, partial.shard) == (given.frame_id, 0)
     assert partial.taking_part.tolist() == [0, 1]
     assert partial.offsets.tolist() == [40, 41, 42]
     assert partial.timestamps.tolist() == [1000, 1001, 1002]
@@ -170,13 +168,13 @@ def test_a_restored_shard_still_knows_every_id(shard):
 def test_a_restored_shard_knows_how_old_its_base_is(shard):
     """Or it would take one that is older."""
     apply(shard, (b"a", wanting({}, 1)), (b"b", wanting({}, 1)))
-    shard.begin_renewal().index.rebase()
-    shard.end_renewal(1)
+    shard.begin_rebuild().index.rebase()
+    shard.end_rebuild(1)
     assert restored(shard, "ranked").base_offset == 1
-    shard.begin_renewal()
-    shard.end_renewal(3)
+    shard.begin_rebuild()
+    shard.end_rebuild(3)
     with pytest.raises(ValueError, match="got 3, expected at most 2"):
-        new_shard("ranked").restore("ranked", shard.to_arrays(), shard.next_offset)
+        new_shard("ranked").restore(shard.to_arrays(), shard.next_offset)
 
 
 def test_a_shard_that_cannot_be_restored_is_as_it_was(shard):
@@ -184,7 +182,7 @@ def test_a_shard_that_cannot_be_restored_is_as_it_was(shard):
     arrays = shard.to_arrays()
     del arrays["index.scores"]
     with pytest.raises(TypeError):
-        shard.restore("ranked", arrays, 99)
+        shard.restore(arrays, 99)
     assert (len(shard), shard.next_offset) == (1, 1)
 
 
@@ -203,11 +201,11 @@ def test_the_largest_answer_that_a_record_may_ask_for_fits_into_its_topic(shard,
     """The longest ids, as JSON spells them, and as many bytes of event keys as there may be."""
     fill = letter * ((MAX_ID_BYTES - 4) // len(letter.encode()))
     apply(shard, *((f"{i:04}{fill}".encode(), wanting({}, 1)) for i in range(1000)))
-    events = MAX_HITS_PER_RECORD // 1000
-    keys = [bytes(MAX_BYTES_PER_RECORD // events)] * events
-    asked = frame(*[(0, 0)] * events, ks=[1000] * events)._replace(keys=Keys.pack(keys))
+    events = HITS_PER_FRAME_RECORD // 1000
+    keys = [bytes(EVENTS_PER_FRAME_RECORD_BYTES // events)] * events
+    asked = frame(*[(0, 0)] * events, ks=[1000] * events)._replace(keys=ByteStrings.pack(keys))
     partial = shard.answer(asked)
-    assert len(partial.ids) == MAX_HITS_PER_RECORD
+    assert len(partial.ids) == HITS_PER_FRAME_RECORD
     size = len(bundle([partials.encode(partial)]))
     assert size < FRAME_BYTES
 
@@ -246,27 +244,27 @@ def restored(shard, kind):
     for array in arrays.values():
         array.flags.writeable = False
     other = new_shard(kind, shard.contract.attributes)
-    other.restore(kind, arrays, shard.next_offset)
+    other.restore(arrays, shard.next_offset)
     again = other.to_arrays()
     assert {n: a.tobytes() for n, a in again.items()} == {n: a.tobytes() for n, a in arrays.items()}
     other.open()
     return other
 
 
-def renew(shard, step, renewal):
-    """Take one step of a renewal if it is its turn; the renewal under way, or None."""
+def rebuild_in_steps(shard, step, rebuild):
+    """Take one step of a rebuild if it is its turn; the rebuild under way, or None."""
     if step == "open":
         shard.open()
-    elif renewal is None:
-        return shard.begin_renewal() if step == "begin" else None
+    elif rebuild is None:
+        return shard.begin_rebuild() if step == "begin" else None
     elif step == "rebuild":
-        renewal.index.rebase()
+        rebuild.index.rebase()
     elif step == "catch up":
-        renewal.catch_up()
+        rebuild.catch_up()
     elif step == "end":
-        shard.end_renewal(shard.next_offset)
+        shard.end_rebuild(shard.next_offset)
         return None
-    return renewal
+    return rebuild
 
 
 @pytest.mark.parametrize(
@@ -282,7 +280,7 @@ def renew(shard, step, renewal):
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
-    shard, renewal = new_shard(kind, attributes), None
+    shard, rebuild = new_shard(kind, attributes), None
     log = []
     batches, replayed = data.draw(batches_of(kind, attributes)), data.draw(st.integers(0, 6))
     for at, (batch, step) in enumerate(batches):
@@ -292,8 +290,8 @@ def test_answers_are_those_of_a_scan_of_what_is_live(kind, attributes, data):
         if at == replayed:
             shard.open()
         if at >= replayed:
-            renewal = renew(shard, step, renewal)
-        if at >= replayed and step == "restore" and renewal is None:
+            rebuild = rebuild_in_steps(shard, step, rebuild)
+        if at >= replayed and step == "restore" and rebuild is None:
             shard = restored(shard, kind)
     if len(batches) <= replayed:
         shard.open()
@@ -322,10 +320,10 @@ def test_a_boolean_shard_forgets_strings_that_nobody_names_any_more(monkeypatch)
         named = ({"attr": "user", "op": "=", "value": f"{turn}-{i}"} for i in range(10))
         apply(shard, *((b"%d" % i, json.dumps({"all": [p]}).encode()) for i, p in enumerate(named)))
     assert shard.is_worn
-    renewal = shard.begin_renewal()
+    rebuild = shard.begin_rebuild()
     apply(shard, (b"0", None))  # what changes meanwhile is not lost
-    renewal.index.rebase()
-    shard.end_renewal(shard.next_offset)
+    rebuild.index.rebase()
+    shard.end_rebuild(shard.next_offset)
     assert not shard.is_worn
     assert len(shard) == 9
 
@@ -339,7 +337,7 @@ def test_a_boolean_shard_tells_how_many_conjunctions_have_no_place(monkeypatch):
         apply(shard, (b"%d" % i, json.dumps(body).encode()))
     assert (len(shard), shard.unplaced) == (6, 3)  # one column is kept for those without
     again = new_shard("boolean", ())
-    again.restore("boolean", shard.to_arrays(), shard.next_offset)
+    again.restore(shard.to_arrays(), shard.next_offset)
     assert again.unplaced == 3
     assert new_shard("ranked").unplaced == 0
 
@@ -357,11 +355,11 @@ def test_a_stale_shard_is_set_in_order_beside_its_frames(kind):
     assert not shard.is_stale
     apply(shard, *((b"%d" % i, value) for i in range(700)))  # each goes, and comes
     assert shard.is_stale
-    base_offset, renewal = shard.base_offset, shard.begin_renewal()
-    assert not shard.is_stale  # one renewal at a time
+    base_offset, rebuild = shard.base_offset, shard.begin_rebuild()
+    assert not shard.is_stale  # one rebuild at a time
     apply(shard, (b"9", None))  # what changes meanwhile is not lost
-    renewal.index.refresh()
-    shard.end_renewal(base_offset)
+    rebuild.index.refresh()
+    shard.end_rebuild(base_offset)
     assert not shard.is_stale
     (hits,) = answers(shard.answer(frame((5, NAN), ks=[rows])))
     assert len(hits) == len(shard) == rows - 1

@@ -6,7 +6,7 @@ import threading
 import pytest
 import redis
 
-from configs import Redis as RedisSettings
+from storage.redis_client import open_redis
 from tests.own_redis import own_redis
 from tests.workers.snapshots.samples import (
     COLLECTION,
@@ -17,7 +17,7 @@ from tests.workers.snapshots.samples import (
     a_snapshot,
     assert_whole,
 )
-from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore, open_redis
+from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore
 
 CHUNK_BYTES = 1000
 TIMEOUT_S = 1.0
@@ -52,7 +52,7 @@ class Interrupted(redis.Redis):
 
 
 def an_interrupted(url):
-    pool = open_redis(RedisSettings(url=url, timeout_s=TIMEOUT_S)).connection_pool
+    pool = open_redis(url, TIMEOUT_S).connection_pool
     return Interrupted(connection_pool=pool)
 
 
@@ -103,21 +103,21 @@ def test_without_redis_there_is_no_snapshot_and_no_hang(server):
 
 @pytest.mark.parametrize("url", ["redis://nowhere.invalid:6379/0", "unix:///nowhere/redis.sock"])
 def test_an_address_where_nobody_is(url):
-    assert_unreachable(a_store(open_redis(RedisSettings(url=url, timeout_s=TIMEOUT_S))))
+    assert_unreachable(a_store(open_redis(url, TIMEOUT_S)))
 
 
 def test_a_server_that_says_nothing_is_given_up():
     """It takes connections, and neither reads nor answers."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
-        store = a_store(open_redis(RedisSettings(url=url, timeout_s=TIMEOUT_S)))
+        store = a_store(open_redis(url, TIMEOUT_S))
         assert_unreachable(store)
 
 
 def test_a_wrong_password_is_told(server, direct):
     direct.config_set("requirepass", "right")
     url = server.url.replace("redis://", "redis://:wrong@")
-    store = a_store(open_redis(RedisSettings(url=url, timeout_s=TIMEOUT_S)))
+    store = a_store(open_redis(url, TIMEOUT_S))
     assert_unreachable(store)
     assert "password" in str(absence(store))
 

@@ -11,7 +11,6 @@ from prometheus_client import REGISTRY
 
 from configs import Collection, Settings
 from tests.own_redis import OwnRedis, own_redis
-from workers.kinds import contract_of, new_index
 from workers.process.context import Context
 from workers.process.health import Health
 from workers.process.names import Names
@@ -89,8 +88,7 @@ class Worker:
 
     @contextmanager
     def shard(self) -> Iterator[tuple[Shard, SnapshotKeeper]]:
-        index = new_index(self.collection.kind, self.collection.attributes)
-        shard = Shard(0, contract_of(self.collection), index)
+        shard = Shard(0, self.collection.kind, self.collection.attributes)
         keeper = SnapshotKeeper(self.context, shard)
         yield shard, keeper
         keeper.close()

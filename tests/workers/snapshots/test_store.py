@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from configs import Collection, Settings
-from configs import Redis as RedisSettings
+from storage.redis_client import open_redis
 from tests.own_redis import own_redis
 from tests.workers.snapshots.samples import (
     COLLECTION,
@@ -26,9 +26,7 @@ from workers.snapshots import (
     SnapshotHead,
     SnapshotStore,
     StaleWriter,
-    open_redis,
 )
-from workers.snapshots.chunks import cut
 from workers.snapshots.snapshot import VERSION
 
 POINTER = f"{{{PREFIX}:{COLLECTION}:snapshot:{SHARD}}}"
@@ -43,7 +41,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def client(server):
-    client = open_redis(RedisSettings(url=server.url))
+    client = open_redis(server.url, timeout_s=5)
     client.flushall()
     yield client
     client.close()
@@ -124,21 +122,6 @@ def test_any_head_and_any_arrays_come_back(client, head, arrays):
     assert {name: (a.dtype, a.tolist()) for name, a in got.arrays.items()} == {
         name: (a.dtype, a.tolist()) for name, a in arrays.items()
     }
-
-
-@settings(max_examples=100, deadline=None)
-@given(parts=st.lists(st.binary(max_size=20)), chunk_bytes=st.integers(1, 30))
-def test_chunks_are_the_parts_cut_elsewhere(parts, chunk_bytes):
-    chunks = [bytes(chunk) for chunk in cut(parts, chunk_bytes)]
-    assert b"".join(chunks) == b"".join(parts)
-    assert {len(chunk) for chunk in chunks[:-1]} <= {chunk_bytes}
-    assert all(0 < len(chunk) <= chunk_bytes for chunk in chunks)
-
-
-def test_a_chunk_within_one_part_is_not_copied():
-    part = np.arange(100, dtype=np.uint8)
-    for chunk in cut([part.data], 10):
-        assert np.shares_memory(np.frombuffer(chunk, np.uint8), part)
 
 
 def test_a_shard_without_a_snapshot_has_none(store):
@@ -392,8 +375,13 @@ def test_the_same_offset_may_be_written_again(store):
 
 def test_claims_are_per_shard(store):
     first = store.claim(0)
-    store.claim(1)
-    store.write(a_snapshot(shard=0), first)
+    second = store.claim(1)
+    store.write(a_snapshot(100, shard=0), first)
+    store.write(a_snapshot(200, shard=1), second)
+    read = [store.read(shard, EXPECTED) for shard in (0, 1)]
+    assert [(one.head.shard, one.head.next_offset) for one in read] == [(0, 100), (1, 200)]
+    for one in read:
+        assert (one.arrays["scores"] == one.head.next_offset).all()
 
 
 def test_epochs_grow_also_when_redis_has_lost_everything(store, client):
@@ -530,7 +518,7 @@ def test_the_settings_reach_the_store(server, client):
         redis={"url": server.url},
         snapshots={"chunk_bytes": 64 * 1024, "keep_old_s": 5},
     )
-    store = SnapshotStore.of(open_redis(settings.redis), settings, COLLECTION)
+    store = SnapshotStore.of(client, settings, COLLECTION)
     for _ in range(2):
         store.write(a_snapshot(size=20_000), epoch=1)
     keys = client.keys("{other:ads:snapshot:1}:*:*")

@@ -1,0 +1,78 @@
+"""What the jobs of one collection read, write and go on from.
+
+This module alone reads and writes DataFrames and names checkpoints; everything else in this package
+is given them.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from configs import Collection, Settings
+from spark_streaming.driver.checkpoints import Checkpoint, Offsets
+from spark_streaming.kafka_options import READING, spark_kafka_options
+
+
+def job_name(settings: Settings, collection: Collection, job: str) -> str:
+    return f"{settings.prefix}.{collection.name}.{job}"
+
+
+class CollectionIO:
+    def __init__(self, spark: SparkSession, settings: Settings, collection: Collection) -> None:
+        self._spark, self.settings, self.collection = spark, settings, collection
+
+    def checkpoint(self, job: str) -> Checkpoint:
+        name = job_name(self.settings, self.collection, job)
+        return Checkpoint(self._spark, f"{self.settings.spark.checkpoints}/{name}")
+
+    def records(
+        self, topic: str, starts: Offsets, ends: Offsets, divided: bool = False
+    ) -> DataFrame:
+        """The records of some partitions from one offset to another; -2 is the first there is.
+
+        A partition is read by one task; `divided`, by several if more can run than there are
+        partitions.
+        """
+        tasks = self._spark.sparkContext.defaultParallelism if divided else 1
+        reader = self._kafka(self._spark.read).option("assign", json.dumps({topic: list(ends)}))
+        reader = reader.option("startingOffsets", json.dumps({topic: starts}))
+        reader = reader.option("minPartitions", str(tasks))
+        frame: DataFrame = reader.option("endingOffsets", json.dumps({topic: ends})).load()
+        return frame
+
+    def start(
+        self, job: str, topic: str, on_batch: Callable[[DataFrame, int], None], once: bool
+    ) -> StreamingQuery:
+        """Give `on_batch` what the job's checkpoint has not seen; `once` only what is there now."""
+        writer = self._stream(topic, once).writeStream.foreachBatch(on_batch)
+        writer = writer.option("checkpointLocation", self.checkpoint(job).path)
+        writer = writer.queryName(f"{self.collection.name} {job}")
+        every = f"{round(self.settings.spark.trigger_s * 1000)} milliseconds"
+        trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": every}
+        return writer.trigger(**trigger).start()
+
+    def write_parquet(self, rows: DataFrame, folder: str) -> None:
+        """In place of what the folder has."""
+        rows.write.mode("overwrite").parquet(folder)
+
+    def write_topic(self, rows: DataFrame, topic: str) -> None:
+        """Columns: key, value, headers."""
+        writer = rows.write.format("kafka").options(**spark_kafka_options(self.settings.kafka))
+        writer.option("includeHeaders", "true").option("topic", topic).save()
+
+    def _stream(self, topic: str, once: bool) -> DataFrame:
+        settings = self.settings.spark
+        reader = self._kafka(self._spark.readStream).option("subscribe", topic)
+        reader = reader.option("startingOffsets", "earliest")
+        if not once:
+            reader = reader.option("minOffsetsPerTrigger", str(settings.least_changes))
+            reader = reader.option("maxTriggerDelay", f"{round(settings.longest_wait_s * 1000)}ms")
+        frame: DataFrame = reader.load()
+        return frame
+
+    def _kafka(self, reader: Any) -> Any:
+        options = {**spark_kafka_options(self.settings.kafka), **READING}
+        return reader.format("kafka").options(**options)

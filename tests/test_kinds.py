@@ -1,0 +1,67 @@
+"""The tables of kinds, one per layer: a kind is in all of them or in none, and they agree."""
+
+import importlib
+import json
+
+import pytest
+
+import configs.kinds
+import indexes.kinds
+import topics.kinds
+import workers.kinds
+from tests.oracles import collection as oracle
+from topics.catalogue import GROUPS, TOPICS
+
+TABLES = (configs.kinds, topics.kinds, indexes.kinds, workers.kinds, oracle)
+KINDS = tuple(configs.kinds.KINDS)
+
+
+@pytest.mark.parametrize("layer", TABLES, ids=lambda layer: layer.__name__)
+def test_every_layer_has_the_same_kinds_in_the_same_order(layer):
+    assert tuple(layer.KINDS) == KINDS
+
+
+@pytest.mark.parametrize("layer", TABLES, ids=lambda layer: layer.__name__)
+def test_an_unknown_kind_is_a_key_error_and_not_another_kind(layer):
+    with pytest.raises(KeyError):
+        layer.KINDS["rankd"]
+
+
+def test_what_is_not_built_yet_is_nowhere():
+    for layer in TABLES:
+        assert not set(configs.kinds.NOT_BUILT_YET) & layer.KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_topics_of_a_kind_are_in_the_catalogue(kind):
+    assert set(topics.kinds.KINDS[kind].topics) <= TOPICS.keys()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_has_bases_where_its_index_has_trees_for_them(kind):
+    declared = topics.kinds.KINDS[kind]
+    has_trees = indexes.kinds.KINDS[kind].trees_for_a_base is not None
+    assert declared.has_bases == has_trees
+    assert not declared.has_bases or "bases" in declared.topics
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_roles_of_a_pipeline_can_be_started_and_read_what_the_kind_has(kind):
+    for role in workers.kinds.KINDS[kind].pipeline:
+        assert role.reads in topics.kinds.KINDS[kind].topics
+        assert set(role.groups) <= GROUPS.keys()
+        assert callable(importlib.import_module(f"{role.package}.{role.name}").run)
+        assert callable(importlib.import_module(f"{role.package}.warm_up").warm_up)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_sample_of_a_kind_keeps_its_contract_and_fits_its_index(kind):
+    for attributes in workers.kinds.KINDS[kind].shapes:
+        allowed = configs.kinds.KINDS[kind]
+        assert allowed.least_attributes <= len(attributes)
+        contract = topics.kinds.contract_for(kind, attributes)
+        samples = [workers.kinds.KINDS[kind].sample(attributes[0], n) for n in (1, 2)]
+        rows = [contract.parse(json.dumps(sample).encode()) for sample in samples]
+        index = indexes.kinds.new_index(kind, attributes)
+        index.insert_many(range(2), *contract.columns(rows))
+        assert index.ids().tolist() == [0, 1]

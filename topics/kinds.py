@@ -1,0 +1,83 @@
+"""What each kind of collection brings to the topics.
+
+One table per layer has the kinds: `configs.kinds` what their files may say, this one what their
+records are, `indexes.kinds` what answers, `workers.kinds` who works.  Their keys are the same.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from topics.events.contract import EventContract, EventForm
+from topics.events.mixed import MixedEvents, MixedValue
+from topics.events.numbers import AttributeValue, NumberEvents
+from topics.frames import fingerprint
+from topics.subscriptions import (
+    BooleanContract,
+    BooleanSubscription,
+    RankedContract,
+    RankedSubscription,
+    RelaxedContract,
+    RelaxedSubscription,
+    SubscriptionContract,
+)
+
+MATCHING_TOPICS = (
+    "subscriptions",
+    "events",
+    "frames",
+    "partials",
+    "matches",
+    "bases",
+    "routes",
+    "subscriptions.dlq",
+    "events.dlq",
+)
+
+
+class Kind(NamedTuple):
+    contract: Callable[[Sequence[str]], SubscriptionContract]  # of a collection's attributes
+    subscription: Any  # the type that its JSON Schema is made of
+    events: Callable[[Sequence[str]], EventForm]
+    # The type of an attribute's value in an event, by its name in the JSON Schema of events.
+    event_value: tuple[str, Any]
+    topics: tuple[str, ...]  # of `topics.catalogue.TOPICS`
+    has_bases: bool  # whether the Spark job builds bases of its collections
+
+
+KINDS: dict[str, Kind] = {
+    "ranked": Kind(
+        contract=RankedContract,
+        subscription=RankedSubscription,
+        events=NumberEvents,
+        event_value=("attribute", AttributeValue),
+        topics=MATCHING_TOPICS,
+        has_bases=True,
+    ),
+    "relaxed": Kind(
+        contract=RelaxedContract,
+        subscription=RelaxedSubscription,
+        events=NumberEvents,
+        event_value=("attribute", AttributeValue),
+        topics=MATCHING_TOPICS,
+        has_bases=True,
+    ),
+    "boolean": Kind(
+        contract=BooleanContract,
+        subscription=BooleanSubscription,
+        events=MixedEvents,
+        event_value=("boolean_attribute", MixedValue),
+        topics=MATCHING_TOPICS,
+        has_bases=False,
+    ),
+}
+
+
+def contract_for(kind: str, attributes: Sequence[str]) -> SubscriptionContract:
+    return KINDS[kind].contract(attributes)
+
+
+def event_contract(
+    kind: str, attributes: Sequence[str], k: int, max_k: int, shards: int
+) -> EventContract:
+    form = KINDS[kind].events(attributes)
+    return EventContract(form, fingerprint(kind, attributes), k, max_k, shards)
