@@ -1,5 +1,5 @@
 """Data structures over numpy arrays with numba kernels; imports nothing else of Podium."""
 
-from indexes.kernel_cache import keep_forms_apart
+from indexes.kernels.disk_cache import keep_forms_apart
 
 keep_forms_apart()

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from indexes.alignment import aligned_copy
+from indexes.kernels.aligned import aligned_copy
 
 __all__ = ["forked"]
 

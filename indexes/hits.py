@@ -19,6 +19,7 @@ __all__ = [
     "Hit",
     "HitTable",
     "better",
+    "better_at",
     "empty_table",
     "hits_of",
     "is_ranked",
@@ -91,6 +92,12 @@ def is_ranked(scores: np.ndarray, ids: np.ndarray) -> bool:
 def better(score, id, other_score, other_id):
     """Whether a hit ranks before another one."""
     return score > other_score or (score == other_score and id < other_id)
+
+
+@fused
+def better_at(scores, ids, at, score, id):
+    """As `better`, for the hit at `at`; its id, often far away, is only read if scores are equal."""
+    return scores[at] > score or (scores[at] == score and ids[at] < id)
 
 
 # The k best hits so far are a heap, the worst of them first, in `ids` and `scores`: usually a row

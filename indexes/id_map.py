@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from indexes.prefetching import prefetch
+from indexes.kernels.prefetch import prefetch
 from indexes.validation import as_id, as_id_array, require_same_length
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 
 ABSENT = -1  # an empty slot; the answer for an id that is not there
 _MULTIPLIER = 0x61C88647  # 2**32 minus the golden ratio; a product with 32 bits fits an int64
-_AHEAD = 16  # slots that are asked for before they are needed
+_AHEAD = 16  # slots that are prefetched before they are needed
 
 
 class IdTable(NamedTuple):

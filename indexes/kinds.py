@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from indexes import boolean, intervals
+from indexes import boolean
 from indexes.boolean import (
     BooleanArrays,
     BooleanMatcher,
@@ -29,6 +29,9 @@ from indexes.intervals import (
     RelaxedMatcher,
     SOPTArrays,
     SOPTRTree,
+    warm_up_exact,
+    warm_up_live,
+    warm_up_relaxed,
 )
 from indexes.intervals.exact_boxes import encode_boxes
 
@@ -112,6 +115,13 @@ def _restored_ranked(attributes: Sequence[str], arrays: Arrays) -> LiveMatcher |
     return ExactMatcher.from_arrays(MatcherArrays(np.array(attributes), **arrays))
 
 
+def _warm_up_ranked(attributes: Sequence[str]) -> None:
+    if len(attributes) == 1:
+        warm_up_live(attributes)
+    else:
+        warm_up_exact(attributes)
+
+
 def _ranked_trees(
     attributes: Sequence[str], ids: np.ndarray, columns: Columns
 ) -> Iterator[SOPTArrays]:
@@ -143,7 +153,7 @@ KINDS: dict[str, Kind] = {
             *live_intervals(len(attributes), arrays, live)
         ),
         trees_for_a_base=_ranked_trees,
-        warm_up=lambda attributes: intervals.warm_up(type(_new_ranked(attributes)), attributes),
+        warm_up=_warm_up_ranked,
     ),
     "relaxed": Kind(
         new=RelaxedMatcher,
@@ -156,7 +166,7 @@ KINDS: dict[str, Kind] = {
             *live_intervals(len(attributes), arrays, live)
         ),
         trees_for_a_base=_relaxed_trees,
-        warm_up=lambda attributes: intervals.warm_up(RelaxedMatcher, attributes),
+        warm_up=warm_up_relaxed,
     ),
     "boolean": Kind(
         new=lambda attributes: BooleanMatcher(),

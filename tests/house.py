@@ -116,17 +116,22 @@ def lone_importers(sources: Sequence[Source]) -> Reading:
     """Modules of `workers` that one other module of production code imports.
 
     What a package's `__init__` passes on counts for whoever takes it from there.  What is started
-    by name (`__main__`, a dotted name in a string) is an entry point, and not looked at.
+    by name is an entry point, and not looked at: `__main__`, a dotted name in a string, what
+    `import_module` makes of the parts in the tables of kinds, and what a command runs as its
+    process (`workers.main`).
     """
     known = {source.module: source for source in sources}
     passed_on = {source.module: _passed_on(source, known) for source in sources}
     importers: dict[str, set[str]] = defaultdict(set)
-    started = set()
+    tables = [source for source in sources if source.path in KIND_TABLES]
+    parts = ROLES | {text for table in tables for _, text in _strings(table)}
+    started = {"workers.main"}
     for source in sources:
         if source.folder not in {"workers", "podium", "spark_streaming"}:
             continue
         started |= {text.partition(":")[0] for _, text in _strings(source)} & known.keys()
-        started |= {m for m in known for p in _patterns(source) if p.fullmatch(m)}
+        for pattern in _patterns(source, parts):
+            started |= {module for module in known if pattern.fullmatch(module)}
         if passed_on[source.module]:
             continue
         for target in _imported(source, known, passed_on):
@@ -137,6 +142,7 @@ def lone_importers(sources: Sequence[Source]) -> Reading:
         if source.folder == "workers"
         and source.name not in {"__init__.py", "__main__.py"}
         and source.module not in started
+        and not any(_is_main_guard(node) for node in source.tree.body)
     ]
     lone = [source for source in modules if len(importers[source.module] - {source.module}) == 1]
     offences = [
@@ -147,15 +153,19 @@ def lone_importers(sources: Sequence[Source]) -> Reading:
     return Reading(share, offences, f"{share:.0f} % ({len(lone)} of {len(modules)})")
 
 
-def _patterns(source: Source) -> list[re.Pattern[str]]:
-    """The names of modules that f-strings such as `workers.{role}.main` make of a role."""
-    role, found = f"({'|'.join(sorted(ROLES))})", []
-    for node in source.nodes:
-        if isinstance(node, ast.JoinedStr) and ast.unparse(node)[2:].startswith("workers."):
-            parts = [getattr(part, "value", "") for part in node.values]
-            texts = [re.escape(part) if isinstance(part, str) else role for part in parts]
-            found.append(re.compile("".join(texts)))
-    return found
+def _is_main_guard(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "__main__" in _constants(node.test)
+
+
+def _patterns(source: Source, parts: set[str]) -> Iterator[re.Pattern[str]]:
+    """What `import_module(f"{role.package}.{role.name}")` may import, if these are the parts."""
+    any_part = f"(?:{'|'.join(map(re.escape, sorted(parts)))})"
+    calls = [node for node in source.nodes if isinstance(node, ast.Call)]
+    for name in [call.args[0] for call in calls if _last_name(call.func) == "import_module"]:
+        if isinstance(name, ast.JoinedStr):
+            values = [getattr(part, "value", None) for part in name.values]
+            texts = [re.escape(v) if isinstance(v, str) else any_part for v in values]
+            yield re.compile("".join(texts))
 
 
 def _passed_on(source: Source, known: dict[str, Source]) -> dict[str, str]:
@@ -577,13 +587,9 @@ MEASURES = (
 
 
 @cache
-def _of_the_tree() -> tuple[Source, ...]:
+def tree() -> tuple[Source, ...]:
+    """The sources as they were when somebody first asked."""
     return tuple(read_tree())
-
-
-def readings() -> dict[Measure, Reading]:
-    """All measures, taken of the tree as it is."""
-    return {measure: measure.read(_of_the_tree()) for measure in MEASURES}
 
 
 def holds(measure: Measure, reading: Reading) -> bool:
@@ -595,11 +601,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="write one JSON document")
     parser.add_argument("--show", choices=[m.name for m in MEASURES], help="list what it found")
     asked = parser.parse_args(arguments)
-    taken = readings()
-    if asked.show:
-        taken = {
-            measure: reading for measure, reading in taken.items() if measure.name == asked.show
-        }
+    chosen = [m for m in MEASURES if asked.show in (None, m.name)]
+    taken = {measure: measure.read(tree()) for measure in chosen}
     if asked.json:
         print(json.dumps([_document(*pair, bool(asked.show)) for pair in taken.items()], indent=2))
     elif asked.show:

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from tests.house import MEASURES, Source, holds, main, read_tree
+from tests.house import MEASURES, Source, holds, main, tree
 
 BY_NAME = {measure.name: measure for measure in MEASURES}
-TREE = read_tree()
 
 
 def value(name, **files):
@@ -20,7 +19,7 @@ def value(name, **files):
     "measure", [m for m in MEASURES if m.most is not None], ids=lambda m: m.name
 )
 def test_the_goal_holds_in_the_tree(measure):
-    reading = measure.read(TREE)
+    reading = measure.read(tree())
     assert holds(measure, reading), "\n".join(map(str, reading.offences))
 
 
@@ -65,12 +64,24 @@ class TestImporters:
         [
             'ROLES = {"a": "workers.router.start:run"}',
             'import_module(f"workers.{role}.start")',
+            'import_module(f"{package}.start")',
         ],
     )
     def test_what_is_started_by_name_is_not_counted(self, table):
         files = {"workers__router__start": "", "workers__b": "import workers.router.start"}
         assert value("importers", **files) == 50
+        files["topics__kinds"] = 'KINDS = {"one": Role("workers.router")}'
         assert value("importers", **files, podium__c=table) == 0
+
+    def test_a_script_is_not_counted(self):
+        files = {
+            "workers__b": "import workers.a",
+            "workers__c": "",
+            "podium__d": "import workers.c",
+        }
+        assert value("importers", **files, workers__a="") == pytest.approx(200 / 3)
+        script = 'if __name__ == "__main__":\n    main()'
+        assert value("importers", **files, workers__a=script) == 50
 
 
 class TestKinds:

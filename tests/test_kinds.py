@@ -49,7 +49,7 @@ def test_a_kind_has_bases_where_its_index_has_trees_for_them(kind):
 def test_the_roles_of_a_pipeline_can_be_started_and_read_what_the_kind_has(kind):
     for role in workers.kinds.KINDS[kind].pipeline:
         assert role.reads in topics.kinds.KINDS[kind].topics
-        assert set(role.groups) <= GROUPS.keys()
+        assert set(role.groups) <= {role.name, *GROUPS}
         assert callable(importlib.import_module(f"{role.package}.{role.name}").run)
         assert callable(importlib.import_module(f"{role.package}.warm_up").warm_up)
 

@@ -10,7 +10,7 @@ from benchmarks.measure import repeat
 from benchmarks.report import Section, Table
 from indexes.boxes import SubscriptionBoxes
 from topics.routes import RouteRecord
-from workers.router.route_table import RouteTable
+from workers.router.routes import RouteTable
 from workers.routing.placement import make_plan, middles_of
 from workers.routing.route_set import RouteSet
 from workers.shard.shard import IndexChange

@@ -18,9 +18,8 @@ from spark_streaming.tasks.shard_state import ShardState
 from storage.base_store import BaseStore
 from topics.bases import VERSION, Base, BaseName, StoredBlob, TreeBlob, encode_tree
 from workers.process.context import Context
-from workers.shard.base_follower import BaseFollower
 from workers.shard.changes import Changes, read_live
-from workers.shard.rebuild import MOST_TIME
+from workers.shard.rebuild import MOST_TIME, BaseFollower
 from workers.shard.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 

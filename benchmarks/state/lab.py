@@ -20,9 +20,8 @@ from topics import frames
 from topics.codecs.byte_strings import ByteStrings
 from topics.frames import Frame, FrameId
 from topics.subscriptions.ranked import RankedColumns
-from workers.process.context import Context
+from workers.process.context import Context, Names
 from workers.process.health import Health
-from workers.process.names import Names
 from workers.shard.changes import Changes
 from workers.shard.shard import Shard
 

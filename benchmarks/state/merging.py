@@ -10,7 +10,7 @@ from topics import matches, partials
 from topics.codecs.byte_strings import ByteStrings
 from topics.frames import FrameId
 from topics.partials import Partial
-from workers.merger.merging import merge
+from workers.merger.assembly import merge
 
 __all__ = ["merging"]
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from indexes import validation
-from indexes.boolean.codes import MOST_BOUNDS, Codes, extended, learn_codes, no_codes, with_lines
+from indexes.boolean.codes import Codes, extended, learn_codes, no_codes, with_lines
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.index import BooleanIndex
 from indexes.boolean.predicates import as_number
@@ -28,6 +28,7 @@ from indexes.boolean.tree_local import Options
 from indexes.boolean.tree_search import collect, rank
 from indexes.boolean.tree_sifting import PRUNED, READ
 from indexes.hits import HitTable
+from indexes.kernels.quantile_codes import MOST_BOUNDS
 
 __all__ = ["BEStarTree"]
 

@@ -9,8 +9,9 @@ all matches.
 import numpy as np
 
 from indexes.boolean.be_star_tree import BEStarTree
-from indexes.boolean.codes import MOST_BOUNDS, Codes, bounds_of, codes_of, learn_codes
+from indexes.boolean.codes import Codes, bounds_of, codes_of, learn_codes
 from indexes.boolean.tree_cut import RIGID
+from indexes.kernels.quantile_codes import MOST_BOUNDS
 
 __all__ = ["BETree"]
 

@@ -7,7 +7,7 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from indexes.boolean.vectors import LONG, REAL, Vectors, vector
+from indexes.kernels.vectors import LONG, REAL, Vectors, vector
 
 __all__ = ["BLOCK", "count_below"]
 

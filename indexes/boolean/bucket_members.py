@@ -7,8 +7,9 @@ from numba import njit
 
 from indexes.boolean.batches import BETWEEN, EQ
 from indexes.boolean.evaluation import interval_of
-from indexes.boolean.kernels import NIL, bare
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare
 
 _LEAST = 4  # members that a bucket has room for
 USED_BUCKETS, USED_MEMBERS, LOST_MEMBERS = range(3)

@@ -6,10 +6,11 @@ from numba import njit
 from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.bucket_members import slot_of
 from indexes.boolean.evaluation import evaluate
-from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.matching import close_event, spread, unspread
-from indexes.boolean.ranking import offer, sort_best_first
 from indexes.boolean.row_words import is_shared
+from indexes.hits import offer_distinct, sort_best_first
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, fused
 
 
 @bare
@@ -20,7 +21,7 @@ def _bucket_at(keys, events, at, last):
     return keys.slots[slot_of(keys, events.columns[at], events.values[at])]
 
 
-@hot
+@fused
 def _passes(m, at, test, values):
     value = values[m.columns[at, test]]
     return m.lows[at, test] <= value and value <= m.highs[at, test]
@@ -42,7 +43,7 @@ def _rank_one(keys, m, r, events, i, values, weights, parts, ids, scores, counte
                 counted[1] += 1
                 score = evaluate(r, row, values, weights, parts)
                 if score >= 0.0:
-                    size = offer(ids, scores, size, r.ids[row], score, is_shared(r, row))
+                    size = offer_distinct(ids, scores, size, r.ids[row], score, is_shared(r, row))
     sort_best_first(ids, scores, size)
     return size
 

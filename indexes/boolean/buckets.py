@@ -22,9 +22,9 @@ from indexes.boolean.bucket_members import (
 from indexes.boolean.bucket_search import collect, rank
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.index import BooleanIndex
-from indexes.boolean.kernels import NIL
 from indexes.boolean.rows import grown
 from indexes.hits import HitTable
+from indexes.kernels import NIL
 
 __all__ = ["Buckets"]
 

@@ -1,9 +1,9 @@
 """Values as bytes: monotone codes that part what subscriptions ask for evenly.
 
-Column c has the ascending bounds `bounds[starts[c] : starts[c + 1]]`, at most 253 of them, and a
-value's code is one more than the number of bounds below it, so 1 to 254.  A predicate's interval
-becomes an interval of codes: an event that satisfies it is never outside.  0 means that an event
-lacks the column, 255 that an interval has no upper end.
+The codes are those of `quantile_codes`: column c has the ascending bounds
+`bounds[starts[c] : starts[c + 1]]`.  A predicate's interval becomes an interval of codes: an event
+that satisfies it is never outside.  0 means that an event lacks the column, `NO_END` that an
+interval has no upper end.
 
 Bounds are counted block by block: `pivots` has the last bound of each block of a column, which
 says where the only block begins that has to be looked at.
@@ -19,13 +19,12 @@ from numba import njit
 from indexes.boolean.batches import BETWEEN
 from indexes.boolean.bound_counts import BLOCK, count_below
 from indexes.boolean.evaluation import interval_of
-from indexes.boolean.kernels import bare, hot
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
 from indexes.boolean.rows import RowStore
-from indexes.prefetching import prefetch
+from indexes.kernels.decorators import bare, fused
+from indexes.kernels.prefetch import prefetch
+from indexes.kernels.quantile_codes import MOST_BOUNDS, NO_END, evenly
 
-MOST_BOUNDS = 253
-NO_END = 255
 _SAMPLED = 60_000  # rows looked at to learn the bounds
 
 
@@ -68,8 +67,7 @@ def learn_codes(store: RowStore, live: np.ndarray, columns: int) -> Codes:
         own = np.sort(ends[first:last])
         distinct = np.unique(own)
         if len(distinct) > MOST_BOUNDS:
-            at = np.linspace(0, len(own) - 1, MOST_BOUNDS).astype(np.int64)
-            distinct = np.unique(own[at])
+            distinct = np.unique(evenly(own))
         bounds[column] = distinct
     return codes_of(bounds)
 
@@ -119,13 +117,13 @@ def _finite_ends(r, rows, owners, ends):
     return used
 
 
-@hot
+@fused
 def code_of(codes, column, value):
     """From 1 to 254, never less for a greater value; 1 for a column that is not known yet."""
     return code_after(codes, column, value, first_after(codes, column, value))
 
 
-@hot
+@fused
 def first_after(codes, column, value):
     """Where the bounds are, the last ones below a value among them, that tell its code."""
     if column + 1 >= len(codes.starts):
@@ -134,7 +132,7 @@ def first_after(codes, column, value):
     return np.int64(codes.starts[column]) + below
 
 
-@hot
+@fused
 def code_after(codes, column, value, first):
     """The code of a value, by the bounds from `first` on."""
     if column + 1 >= len(codes.starts):
@@ -144,9 +142,9 @@ def code_after(codes, column, value, first):
     return below + count_below(codes.bounds, first, min(left, BLOCK), value) + 1
 
 
-@hot
-def ask_for_codes(codes, events, i):
-    """Ask for what the codes of an event, if there is one, are found by."""
+@fused
+def prefetch_codes(codes, events, i):
+    """Prefetch what the codes of an event, if there is one, are found by."""
     if i + 1 < len(events.starts):
         for at in range(events.starts[i], events.starts[i + 1]):
             pivots = BLOCK * np.int64(events.columns[at])
@@ -154,13 +152,13 @@ def ask_for_codes(codes, events, i):
             prefetch(codes.pivots, pivots + BLOCK - 1)
 
 
-@hot
+@fused
 def cells_of(starts, column):
     """How many codes the values of a column are parted into."""
     return starts[column + 1] - starts[column] + 1 if column + 1 < len(starts) else 1
 
 
-@hot
+@fused
 def coarse(codes, column, kind, operands, operand, lists):
     """The interval of codes of one predicate."""
     low, high = interval_of(kind, operands, operand, lists)

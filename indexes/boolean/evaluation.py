@@ -4,12 +4,12 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.batches import BETWEEN, EQ, GE, GT, IN, LE, LT, NE
-from indexes.boolean.kernels import bare, hot
 from indexes.boolean.narrow import NARROW, unpacked
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, PLACE_MASK, PLACE_SHIFT, place_of
+from indexes.kernels.decorators import bare, fused
 
 
-@hot
+@fused
 def in_list(lists, start, value):
     low, high = start + 1, start + 1 + int(lists[start])
     while low < high:
@@ -21,7 +21,7 @@ def in_list(lists, start, value):
     return low <= start + int(lists[start]) and lists[low] == value
 
 
-@hot
+@fused
 def holds(kind, operands, o, lists, value):
     """Whether one predicate holds; never for NaN, which stands for what an event lacks."""
     wanted = operands[o]
@@ -72,7 +72,7 @@ def interval_of(kind, operands, o, lists):
     return -np.inf, np.inf
 
 
-@hot
+@fused
 def evaluate(r, row, values, event_weights, parts):
     """The score of a conjunction, its terms added in the order given, or -1 if it fails."""
     size, p, w, o = place_of(r, row)
@@ -89,7 +89,7 @@ def evaluate(r, row, values, event_weights, parts):
     return score
 
 
-@hot
+@fused
 def score_of(r, row, event_weights, parts):
     """What `evaluate` gives if all predicates hold."""
     size, p, w, _ = place_of(r, row)
@@ -103,7 +103,7 @@ def score_of(r, row, event_weights, parts):
     return score
 
 
-@hot
+@fused
 def about_score_of(r, row, event_weights):
     """As `score_of` but for rounding, and quicker: the terms need not wait for each other."""
     size, p, w, _ = place_of(r, row)
@@ -117,7 +117,7 @@ def about_score_of(r, row, event_weights):
     return even + odd
 
 
-@hot
+@fused
 def all_hold(r, row, values):
     size, p, _, o = place_of(r, row)
     for i in range(size):

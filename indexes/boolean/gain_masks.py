@@ -8,7 +8,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from indexes.boolean.masks import BLOCK, CHUNK
-from indexes.boolean.vectors import LONG, NUMBER, SINGLE, Vectors, constant, vector
+from indexes.kernels.vectors import LONG, NUMBER, SINGLE, Vectors, constant, vector
 
 __all__ = ["reaching"]
 

@@ -14,9 +14,9 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from indexes.boolean.fingerprints import ANY
-from indexes.boolean.kernels import hot
 from indexes.boolean.masks import CHUNK, first_bits
-from indexes.boolean.vectors import BYTE, LONG, Vectors, constant, listed, vector
+from indexes.kernels.decorators import fused
+from indexes.kernels.vectors import BYTE, LONG, Vectors, constant, listed, vector
 
 __all__ = ["ANYTHING", "SET_BYTES", "clear_asked", "hint_of", "meeting", "write_asked"]
 
@@ -27,26 +27,26 @@ _HALF = SET_BYTES // 2
 _LANES = vector(BYTE, SET_BYTES)
 
 
-@hot
+@fused
 def hint_of(column, print):
     """From 1 to 255, the same for equal arguments; `print` is the value's fingerprint or ANY."""
     mixed = ((column << 8 | print) * _MIXER) & 0xFFFFFFFF
     return max(mixed >> 24, 1)
 
 
-@hot
+@fused
 def _ask(asked, hint):
     asked[hint >> 3] |= np.uint8(1 << (hint & 7))
 
 
-@hot
+@fused
 def write_asked(asked, column, print):
     """Add the hints that a column of an event meets, with the fingerprint of its value."""
     _ask(asked, hint_of(column, ANY))
     _ask(asked, hint_of(column, print))
 
 
-@hot
+@fused
 def clear_asked(asked):
     for at in range(SET_BYTES):
         asked[at] = 0

@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.codes import Codes, coarse_on
-from indexes.boolean.kernels import bare, hot
 from indexes.boolean.row_words import COLUMN_MASK, place_of
 from indexes.boolean.rows import RowStore
+from indexes.kernels.decorators import bare, fused
 
 ANY_VALUE = 0  # the code of the list for all values of a column
 _WIDE = 32  # codes that are worth enumerating
@@ -52,7 +52,7 @@ def _columns(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.zeros(count, np.int64), np.zeros(count, np.int32), np.zeros(count)
 
 
-@hot
+@fused
 def posting_key(size, column, code):
     return (np.int64(size) << 32) | (np.int64(column) << 8) | np.int64(code)
 

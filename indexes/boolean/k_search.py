@@ -7,10 +7,10 @@ from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import code_of
 from indexes.boolean.evaluation import evaluate
 from indexes.boolean.k_postings import ANY_VALUE, posting_key
-from indexes.boolean.kernels import bare, hot
 from indexes.boolean.matching import close_event, spread, unspread
-from indexes.boolean.ranking import offer, sort_best_first
 from indexes.boolean.row_words import is_shared
+from indexes.hits import offer_distinct, sort_best_first
+from indexes.kernels.decorators import bare, fused
 
 _END = np.iinfo(np.int32).max
 
@@ -58,7 +58,7 @@ def _bound(bounds, count, size, order):
     return total * (1.0 + 1e-9)
 
 
-@hot
+@fused
 def _row_at(p, cursors, ends, j):
     return p.rows[cursors[j]] if cursors[j] < ends[j] else _END
 
@@ -125,7 +125,7 @@ def _rank_one(p, codes, r, events, i, values, weights, parts, lists, bounds, ids
             counted[1] += 1
             score = evaluate(r, row, values, weights, parts)
             if score >= 0.0:
-                found = offer(ids, scores, found, r.ids[row], score, is_shared(r, row))
+                found = offer_distinct(ids, scores, found, r.ids[row], score, is_shared(r, row))
             for j in range(count):
                 _skip(p, cursors, ends, j, row + 1)
     sort_best_first(ids, scores, found)

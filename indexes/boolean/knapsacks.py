@@ -7,7 +7,7 @@ from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from indexes.boolean.vectors import LONG, SINGLE, Vectors, constant, vector
+from indexes.kernels.vectors import LONG, SINGLE, Vectors, constant, vector
 
 __all__ = ["LANES", "MOST_COUNTED", "fill_knapsacks"]
 
@@ -70,7 +70,7 @@ def _fill_knapsacks(
         result = builder.load(bounds)
         v.store(result, 5, LONG(0))
         least = v.repeated(v.call(f"llvm.vector.reduce.fmin.v{LANES}f32", SINGLE, result), _SINGLES)
-        return v.lowest(v.mask(builder.fcmp_unordered("<=", result, least)))
+        return v.lowest_bit(v.mask(builder.fcmp_unordered("<=", result, least)))
 
     return types.int64(counted, fixed, prices, size, room, filled), generate
 

@@ -7,12 +7,11 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from indexes.boolean.kernels import hot
-from indexes.boolean.vectors import BYTE, LONG, NUMBER, Vectors, constant, vector
+from indexes.kernels.decorators import fused
+from indexes.kernels.vectors import BYTE, LONG, NUMBER, Vectors, constant, vector
 
 __all__ = [
-    "BLOCK", "CHUNK", "admitting", "agreeing", "counted_bits", "first_bits", "lowest", "mask_of",
-    "passing_words",
+    "BLOCK", "CHUNK", "admitting", "agreeing", "first_bits", "mask_of", "passing_words",
 ]  # fmt: skip
 
 CHUNK = 64  # bytes tested together; so many may be read from any of them on
@@ -74,29 +73,7 @@ def _passing_words(typing_context: Any, words: Any, at: Any, seen: Any) -> Any:
     return types.int64(words, at, seen), generate
 
 
-@intrinsic
-def _lowest(typing_context: Any, mask: Any) -> Any:
-    """The place of the lowest bit of a mask that has one."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        v = Vectors(context, builder, signature, arguments)
-        return v.lowest(v.given(0))
-
-    return types.int64(types.int64), generate
-
-
-@intrinsic
-def _counted_bits(typing_context: Any, mask: Any) -> Any:
-    """How many bits a mask has."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        v = Vectors(context, builder, signature, arguments)
-        return v.call("llvm.ctpop.i64", LONG, v.given(0))
-
-    return types.int64(types.int64), generate
-
-
-@hot
+@fused
 def _mask_of(word):
     """A mask that was kept as a word."""
     return np.int64(word)
@@ -117,15 +94,9 @@ def _passing_plainly(words: Any, at: int, seen: Any) -> int:
     return sum(1 << i for i, w in tests if w >> 8 & 255 <= seen[w >> 16] <= w & 255)
 
 
-def _lowest_plainly(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
-
-
 # Set by NUMBA_DISABLE_JIT.
 _plain = getattr(config, "DISABLE_JIT", 0)
 admitting: Any = _admitting_plainly if _plain else _admitting
 agreeing: Any = _agreeing_plainly if _plain else _agreeing
 passing_words: Any = _passing_plainly if _plain else _passing_words
 mask_of: Any = int if _plain else _mask_of
-lowest: Any = _lowest_plainly if _plain else _lowest
-counted_bits: Any = int.bit_count if _plain else _counted_bits

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from indexes.boolean.kernels import hot, inner
+from indexes.kernels.decorators import fused, inner
 
 
-@hot
+@fused
 def spread(events, i, values, weights):
     """Write the entries of event i; all other columns stay NaN, which means lacking."""
     for at in range(events.starts[i], events.starts[i + 1]):
@@ -13,7 +13,7 @@ def spread(events, i, values, weights):
         weights[events.columns[at]] = events.weights[at]
 
 
-@hot
+@fused
 def unspread(events, i, values):
     for at in range(events.starts[i], events.starts[i + 1]):
         values[events.columns[at]] = np.nan

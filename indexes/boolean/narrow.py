@@ -7,14 +7,14 @@ of their own; everywhere else they are `between`.
 import numpy as np
 
 from indexes.boolean.batches import BETWEEN, Batch
-from indexes.boolean.kernels import hot
+from indexes.kernels.decorators import fused
 
 NARROW = 9  # after the nine operators
 _SCALE = 2.0**20
 _MOST = 2.0**31
 
 
-@hot
+@fused
 def is_narrow(low, high):
     return (
         abs(low) <= _MOST
@@ -27,12 +27,12 @@ def is_narrow(low, high):
     )
 
 
-@hot
+@fused
 def packed(low, high):
     return low * _SCALE + (high - low)
 
 
-@hot
+@fused
 def unpacked(word):
     low = np.floor(word * (1.0 / _SCALE))
     return low, low + (word - low * _SCALE)

@@ -7,8 +7,8 @@ the operands, two for `between` (one if it is narrow, see `narrow`) and one for 
 `meta` and `reals` are views of the same words.  The operand of `in` and `not in` is a position in
 `lists`: a length, then that many ascending values.
 
-A released row has id -2 - the next free row; its run is lost until `compact`.  Several rows may
-have the same id (alternatives); the table of ids knows the first.
+Released rows are used again (see `indexes.row_table`); their runs are lost until `compact`.
+Several rows may have the same id (alternatives); the table of ids knows the first.
 """
 
 from typing import NamedTuple
@@ -17,18 +17,19 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.batches import BETWEEN, IN, NOT_IN
-from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.narrow import NARROW, is_narrow, packed, unpacked
 from indexes.id_map import link
 from indexes.id_map import unlink as unlink_id
-from indexes.prefetching import prefetch
+from indexes.kernels.decorators import fused
+from indexes.kernels.prefetch import prefetch
+from indexes.row_table import give_back_row, take_row
 
 KIND_SHIFT, PLACE_SHIFT = 28, 18
 COLUMN_MASK, PLACE_MASK = (1 << 18) - 1, (1 << 10) - 1
-FREE, USED, LIVE, WORDS, LISTS, DEAD, DEAD_LISTS = range(7)  # fields of `state`
+WORDS, LISTS, DEAD, DEAD_LISTS = range(3, 7)  # fields of `state`, after those of `row_table`
 SIZE_MASK, SHARED_SHIFT = (1 << 16) - 1, 16
 MOST_ROWS = 1 << 28
-_AHEAD = 8  # rows that are asked for before they are copied
+_AHEAD = 8  # rows that are prefetched before they are copied
 ALONE, FIRST, ALTERNATIVE = 0, 1, 2  # how a row shares its id
 
 
@@ -41,7 +42,7 @@ class Rows(NamedTuple):
     state: np.ndarray  # i8[7]
 
 
-@hot
+@fused
 def place_of(r, row):
     """The number of predicates, and where their metas, weights and operands begin."""
     start = np.int64(r.start[row])
@@ -50,7 +51,7 @@ def place_of(r, row):
     return size, 2 * start + 1, weight, weight + size
 
 
-@hot
+@fused
 def _write(r, row, shared, b, start, count):
     """Write one conjunction of a batch at the end of the words, sorted by operator."""
     word, at_list = r.state[WORDS], r.state[LISTS]
@@ -91,12 +92,7 @@ def _write(r, row, shared, b, start, count):
 def append_rows(r, slots, ids, starting, b, rows):
     start = 0
     for i in range(len(ids)):
-        row = r.state[FREE]
-        if row != NIL:
-            r.state[FREE] = -2 - r.ids[row]
-        else:
-            row = r.state[USED]
-            r.state[USED] += 1
+        row = take_row(r.ids, r.state)
         r.ids[row] = ids[i]
         shared = ALTERNATIVE
         if starting[i]:
@@ -105,11 +101,10 @@ def append_rows(r, slots, ids, starting, b, rows):
         _write(r, row, shared, b, start, b.counts[i])
         start += b.counts[i]
         rows[i] = row
-    r.state[LIVE] += len(ids)
 
 
-@hot
-def _ask_for_lists(r, row):
+@fused
+def _prefetch_lists(r, row):
     size, first, _, operand = place_of(r, row)
     for p in range(first, first + size):
         kind = r.meta[p] >> KIND_SHIFT
@@ -128,7 +123,7 @@ def copy_rows(old, new, rows, numbers):
             prefetch(old.reals, old.start[rows[i + _AHEAD]])
             prefetch(old.reals, old.start[rows[i + _AHEAD]] + 8)
         if i + _AHEAD // 2 < len(rows):
-            _ask_for_lists(old, rows[i + _AHEAD // 2])
+            _prefetch_lists(old, rows[i + _AHEAD // 2])
         start, to = np.int64(old.start[rows[i]]), new.state[WORDS]
         size, first, _, operand = place_of(old, rows[i])
         new.start[numbers[i]] = to
@@ -164,9 +159,7 @@ def release_rows(r, slots, rows):
                 r.state[DEAD_LISTS] += 1 + int(r.lists[int(r.reals[o])])
             o += 2 if kind == BETWEEN else 1
         r.state[DEAD] += o - r.start[row]
-        r.ids[row] = -2 - r.state[FREE]
-        r.state[FREE] = row
-    r.state[LIVE] -= len(rows)
+        give_back_row(r.ids, r.state, row)
 
 
 @njit(cache=True)
@@ -197,6 +190,6 @@ def export_rows(r, rows, columns, kinds, weights, firsts, seconds, lists):
     return used
 
 
-@hot
+@fused
 def is_shared(r, row):
     return r.meta[2 * np.int64(r.start[row])] >> SHARED_SHIFT != ALONE

@@ -3,20 +3,16 @@
 import numpy as np
 
 from indexes.boolean.batches import IN, NOT_IN, Batch
-from indexes.boolean.kernels import NIL
 from indexes.boolean.narrow import count_wide
 from indexes.boolean.row_words import (
     ALONE,
     ALTERNATIVE,
     DEAD,
     DEAD_LISTS,
-    FREE,
     LISTS,
-    LIVE,
     MOST_ROWS,
     SHARED_SHIFT,
     SIZE_MASK,
-    USED,
     WORDS,
     Rows,
     append_rows,
@@ -25,6 +21,8 @@ from indexes.boolean.row_words import (
     release_rows,
 )
 from indexes.id_map import check_slots, empty_slots, find_many, link_many
+from indexes.kernels import NIL
+from indexes.row_table import LIVE, USED, check_rows, live_rows, new_state
 
 _FEW_DEAD = 4096  # words, or places of lists, that are not worth closing gaps for
 
@@ -37,7 +35,7 @@ def _empty() -> Rows:
         meta=words.view(np.uint32),
         reals=words,
         lists=np.zeros(0),
-        state=np.array([NIL, 0, 0, 0, 0, 0, 0]),
+        state=new_state(further=4),
     )
 
 
@@ -69,7 +67,7 @@ class RowStore:
 
     def live(self) -> np.ndarray:
         """The rows in use, ascending."""
-        return np.flatnonzero(self.rows.ids[: self.rows.state[USED]] >= 0).astype(np.int32)
+        return live_rows(self.rows.ids, self.rows.state)
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         """The first row of each id, or -1."""
@@ -116,7 +114,9 @@ class RowStore:
         ids[: len(rows)] = self.rows.ids[rows]
         new = np.full(self.capacity, NIL, np.int32)
         new[rows] = numbers
-        self._copy(ids, np.array([NIL, len(rows), len(rows), 0, 0, 0, 0]), rows, numbers)
+        state = new_state(further=4)
+        state[[USED, LIVE]] = len(rows)
+        self._copy(ids, state, rows, numbers)
         self._slots = empty_slots(len(self._slots) * 4 // 5)
         link_many(self._slots, self.rows.ids, numbers[self._shared(numbers) != ALTERNATIVE])
         return new
@@ -151,7 +151,6 @@ class RowStore:
     def check(self, rows_of: dict[int, list[int]]) -> None:
         """Raise `AssertionError` unless every invariant holds; `rows_of` are the alternatives."""
         live, r = self.live(), self.rows
-        assert len(live) == len(self)
         assert (self.sizes(live) > 0).all()
         assert np.shares_memory(r.meta, r.reals) or not len(r.reals)
         later = {row for rows in rows_of.values() for row in rows[1:]}
@@ -160,12 +159,7 @@ class RowStore:
         assert {row for rows in rows_of.values() for row in rows} == set(
             live[self._shared(live) != ALONE].tolist()
         )
-        free, row = set(), int(r.state[FREE])
-        while row != NIL:
-            assert row not in free
-            free.add(row)
-            row = -2 - int(r.ids[row])
-        assert free == set(range(int(r.state[USED]))) - set(live.tolist())
+        check_rows(r.ids, r.state)
         words, lists = _needed(self.export(live))
         assert r.state[WORDS] == r.state[DEAD] + words <= len(r.reals)
         assert r.state[LISTS] == r.state[DEAD_LISTS] + lists <= len(r.lists)

@@ -15,11 +15,11 @@ from indexes.boolean.batches import BETWEEN, MOST_PREDICATES
 from indexes.boolean.evaluation import evaluate, interval_of
 from indexes.boolean.events import EncodedEvents
 from indexes.boolean.index import BooleanIndex
-from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.matching import close_event, spread, unspread
-from indexes.boolean.ranking import offer, sort_best_first
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, is_shared, place_of
-from indexes.hits import HitTable
+from indexes.hits import HitTable, offer_distinct, sort_best_first
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, fused
 
 __all__ = ["Scan"]
 
@@ -118,7 +118,7 @@ def _drop_tests(t, rows):
         t.places[rows[i]] = NIL
 
 
-@hot
+@fused
 def _passes(t, at, values):
     value = values[t.columns[at]]
     if not (t.lows[at] <= value and value <= t.highs[at]):
@@ -138,7 +138,7 @@ def _rank_one(t, r, values, weights, parts, ids, scores, counted):
             counted[1] += 1
             score = evaluate(r, row, values, weights, parts)
             if score >= 0.0:
-                size = offer(ids, scores, size, r.ids[row], score, is_shared(r, row))
+                size = offer_distinct(ids, scores, size, r.ids[row], score, is_shared(r, row))
     sort_best_first(ids, scores, size)
     return size
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from indexes.alignment import aligned_zeros
 from indexes.boolean.codes import Codes
-from indexes.boolean.kernels import NIL
 from indexes.boolean.masks import CHUNK
 from indexes.boolean.rows import RowStore
 from indexes.boolean.tree_delete import delete_rows
@@ -33,6 +31,8 @@ from indexes.boolean.tree_local import Options, localise
 from indexes.boolean.tree_members import renumber_members, rows_in_order
 from indexes.boolean.tree_nodes import new_tree
 from indexes.boolean.tree_settle import PARTITION, settle
+from indexes.kernels import NIL
+from indexes.kernels.aligned import aligned_zeros
 
 
 class TreeBody:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from indexes.boolean.kernels import bare, hot
 from indexes.boolean.tree_layout import (
     CARD_FIELDS,
     CARD_LEVELS,
@@ -15,7 +14,9 @@ from indexes.boolean.tree_layout import (
     TOLD,
 )
 from indexes.boolean.tree_rates import NORMAL, SLACK, leaf_bound, to_beat
-from indexes.prefetching import prefetch
+from indexes.hits import better
+from indexes.kernels.decorators import bare, fused
+from indexes.kernels.prefetch import prefetch
 
 _RANKS = 64  # that l-nodes are sorted into by their bounds
 _AHEAD = 6
@@ -35,7 +36,7 @@ def weigh_event(events, i, worth, folded):
     return most, ones
 
 
-@hot
+@fused
 def member_bound(t, at, worth, folded, own):
     """No more than this is the score of a member.
 
@@ -54,7 +55,7 @@ def member_bound(t, at, worth, folded, own):
     return bound * (np.float64(t.m_sum[at]) * (SLACK / 255.0))
 
 
-@hot
+@fused
 def may_beat(m_sum, at, size, most, score):
     """Whether the sum of weights of one of several members allows for a score."""
     best = np.float32(-1.0)
@@ -64,7 +65,7 @@ def may_beat(m_sum, at, size, most, score):
     return not best * most < score
 
 
-@hot
+@fused
 def order_leaves(t, s, done, leaves, columns, ones, ids, scores):
     """Queue the other l-nodes in `found` that may have a better hit, about the best first.
 
@@ -79,7 +80,8 @@ def order_leaves(t, s, done, leaves, columns, ones, ids, scores):
             prefetch(t.paths, CARD_LEVELS * s.found[j + _AHEAD])
         node = s.found[j]
         bound = leaf_bound(t, node, s, columns, ones)
-        if bound < least or (bound == least and t.oldest[node] > ids[0]):
+        oldest = t.oldest[node] if bound == least else ids[0]  # not read if it decides nothing
+        if better(least, ids[0], bound, oldest):
             continue
         s.bounds[left], s.found[left] = bound, node
         left += 1
@@ -88,7 +90,7 @@ def order_leaves(t, s, done, leaves, columns, ones, ids, scores):
     return left
 
 
-@hot
+@fused
 def _sort_by_rank(s, left, least, greatest):
     """Put the l-nodes of `found` into `queue`, by counting how many have each rank."""
     span = greatest - least

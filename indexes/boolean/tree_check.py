@@ -3,7 +3,6 @@
 import numpy as np
 
 from indexes.boolean.codes import Codes
-from indexes.boolean.kernels import NIL
 from indexes.boolean.row_words import Rows
 from indexes.boolean.tree_layout import (
     CARD_LEVELS,
@@ -36,6 +35,7 @@ from indexes.boolean.tree_layout import (
 from indexes.boolean.tree_local import Options
 from indexes.boolean.tree_member_check import MemberChecker
 from indexes.boolean.tree_run_check import check_runs
+from indexes.kernels import NIL
 
 _word_of = getattr(word_of, "py_func", word_of)  # kernels of kernels have no way in from Python
 

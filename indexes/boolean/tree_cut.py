@@ -8,7 +8,7 @@ tried in one pass over 256 counters, after one pass over the members.
 import numpy as np
 from numba import njit
 
-from indexes.boolean.kernels import bare, inner
+from indexes.kernels.decorators import bare, inner
 
 EXHAUSTIVE, APPROXIMATE, RIGID = 0, 1, 2
 NO_CUT = -1

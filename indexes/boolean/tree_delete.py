@@ -9,7 +9,6 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.codes import coarse_on
-from indexes.boolean.kernels import NIL, bare
 from indexes.boolean.row_words import COLUMN_MASK, place_of
 from indexes.boolean.tree_insert import room_for
 from indexes.boolean.tree_layout import (
@@ -43,6 +42,8 @@ from indexes.boolean.tree_nodes import (
 from indexes.boolean.tree_room import can_fill
 from indexes.boolean.tree_runs import give_run
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS, weigh_member
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare
 
 
 @njit(cache=True)

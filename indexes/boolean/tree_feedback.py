@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.events import EncodedEvents
-from indexes.boolean.kernels import NIL
 from indexes.boolean.tree_layout import COUNT, DEPTH, SEGMENT, Tree, row_of
+from indexes.kernels import NIL
 
 WINDOW = 1000  # events
 _PRIOR = 16  # events that are taken to have all columns, before any is met

@@ -9,8 +9,9 @@ and members that come from another one are marked anew.
 
 import numpy as np
 
-from indexes.boolean.kernels import NIL, hot, inner
 from indexes.boolean.tree_layout import CARD_LEVELS, GROUPS, SPREAD
+from indexes.kernels import NIL
+from indexes.kernels.decorators import fused, inner
 
 MARKS = 32  # bits of a member's word; two groups share one
 _TRIES = 48  # ways of spreading columns
@@ -20,23 +21,23 @@ _SHIFT = 32 - (GROUPS.bit_length() - 1)
 _SLOTS = 128  # of the table that finds an l-node's columns
 
 
-@hot
+@fused
 def factor_of(way):
     """By which columns are multiplied for one way of spreading them."""
     return (2 * np.int64(way) + 1) * _GOLDEN & _LOW_BITS
 
 
-@hot
+@fused
 def group_of(factor, column):
     return (np.int64(column) * factor & _LOW_BITS) >> _SHIFT
 
 
-@hot
+@fused
 def mark_of(group):
     return 1 << (group // 2)
 
 
-@hot
+@fused
 def spread_of(t, node):
     return factor_of(t.cards[node, SPREAD])
 
@@ -80,13 +81,13 @@ def choose_spread(t, local, node, order):
             break
 
 
-@hot
+@fused
 def path_of_card(t, node):
     """The columns, each plus 1, on an l-node's card; by value, so that they are read once."""
     return t.paths[node, 0], t.paths[node, 1], t.paths[node, 2], t.paths[node, 3]
 
 
-@hot
+@fused
 def level_of(path, column):
     """Where a column is on the card, or NIL."""
     found, wanted = NIL, np.int64(column) + 1

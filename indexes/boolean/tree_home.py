@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from indexes.boolean.kernels import NIL, bare
 from indexes.boolean.row_words import COLUMN_MASK, place_of
 from indexes.boolean.tree_layout import (
     COLUMN,
@@ -24,6 +23,8 @@ from indexes.boolean.tree_members import gather_total
 from indexes.boolean.tree_nodes import add_entry, new_c, new_p
 from indexes.boolean.tree_pick import COARSE
 from indexes.boolean.tree_writing import on_path
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare
 
 
 @bare

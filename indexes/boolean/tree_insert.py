@@ -5,7 +5,6 @@ from numba import njit
 
 from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.fingerprints import ANY
-from indexes.boolean.kernels import NIL, bare, hot, inner
 from indexes.boolean.tree_home import home_of
 from indexes.boolean.tree_layout import (
     CARD_FIELDS,
@@ -37,7 +36,9 @@ from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
 from indexes.boolean.tree_settle import CLUSTER, PARTITION, settle
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS
 from indexes.boolean.tree_writing import write_member
-from indexes.prefetching import prefetch
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, fused, inner
+from indexes.kernels.prefetch import prefetch
 
 
 @njit(cache=True)
@@ -51,7 +52,7 @@ def insert_rows(t, r, codes, demand, live, rows, start, options):
         local.rows[0] = rows[i]
         write_local(local, r, codes, demand, live, options.by_size)
         node = home_of(t, r, local, path, options)
-        _ask_for_home(t, node)
+        _prefetch_home(t, node)
         splits = t.c[node, COUNT] >= max(t.c[node, LIMIT], options.capacity)
         if t.c[node, COUNT] and not _can_take(t, node, splits):
             return i  # nothing has changed, for a new bucket would have no members
@@ -89,9 +90,9 @@ def room_for(t, node, more):
     return t.c[node, SEGMENT] + count
 
 
-@hot
-def _ask_for_home(t, node):
-    """Ask for all that a new member of an l-node is written to, before the first is needed."""
+@fused
+def _prefetch_home(t, node):
+    """Prefetch all that a new member of an l-node is written to, before the first is needed."""
     at = t.c[node, SEGMENT] + t.c[node, COUNT]
     prefetch(t.caps, GROUPS * node)
     prefetch(t.floors, GROUPS * node)

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexes.alignment import aligned_zeros
-from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.masks import CHUNK
+from indexes.kernels import NIL
+from indexes.kernels.aligned import aligned_zeros
+from indexes.kernels.decorators import bare, fused
 
 MOST_DEPTH = 8  # levels of partitioning
 CARD_LEVELS = 4  # of them an l-node knows bounds of weights
@@ -175,7 +176,7 @@ def blank_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tr
     )
 
 
-@hot
+@fused
 def word_of(column, low, high):
     """A test of a code; a column that does not fit is left to exact evaluation."""
     if column > MOST_CODED:
@@ -183,18 +184,18 @@ def word_of(column, low, high):
     return ((column + 1) << 16) | (low << 8) | high
 
 
-@hot
+@fused
 def row_of(t, at):
     return np.int64(t.m_record[at, ROW])
 
 
-@hot
+@fused
 def copy_entry(t, source, to):
     t.e_word[to], t.e_node[to], t.e_top[to] = t.e_word[source], t.e_node[source], t.e_top[source]
     t.e_low[to], t.e_high[to] = t.e_low[source], t.e_high[source]
 
 
-@hot
+@fused
 def copy_members(t, source, to, count):
     """Copy a run to another place, array by array: many members at a time."""
     _copy_run(t.m_low, source, to, count)

@@ -4,9 +4,7 @@ import numpy as np
 
 from indexes.boolean.evaluation import about_score_of, all_hold, score_of
 from indexes.boolean.gain_masks import reaching
-from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.masks import CHUNK
-from indexes.boolean.ranking import offer, worse
 from indexes.boolean.row_words import is_shared
 from indexes.boolean.tree_bounds import member_bound
 from indexes.boolean.tree_layout import SECOND, THIRD, TOLD, row_of
@@ -15,17 +13,20 @@ from indexes.boolean.tree_sifting import (
     EVALUATED,
     admitted,
     admitting_first,
-    ask_for_first,
     let_wait,
     list_chunks,
     own_column,
     passing_first,
+    prefetch_first,
 )
 from indexes.boolean.tree_stab import admits
-from indexes.prefetching import prefetch
+from indexes.hits import better, offer_distinct
+from indexes.kernels import NIL
+from indexes.kernels.decorators import fused
+from indexes.kernels.prefetch import prefetch
 
 
-@hot
+@fused
 def may_reach(t, s, at, length, test):
     """A mask of the members of a chunk whose marks and sums of weights allow for a score."""
     return reaching(
@@ -33,7 +34,7 @@ def may_reach(t, s, at, length, test):
     )
 
 
-@hot
+@fused
 def screen_chunk(t, node, s, at, length, test, waiting):
     """Let members of an l-node that pass the first tests wait; return how many wait.
 
@@ -50,7 +51,7 @@ def screen_chunk(t, node, s, at, length, test, waiting):
     return let_wait(t, node, s, at, mask, waiting)
 
 
-@hot
+@fused
 def passing(t, s, waiting):
     """Of the members that wait, keep those that pass all their tests; return how many."""
     some, left = 0, 0
@@ -68,7 +69,7 @@ def passing(t, s, waiting):
     return left
 
 
-@hot
+@fused
 def _promising(t, s, kept, most, score):
     """Keep the members whose own weights reach a score; return how many."""
     left, node, own = 0, NIL, 0.0
@@ -83,9 +84,9 @@ def _promising(t, s, kept, most, score):
     return left
 
 
-@hot
+@fused
 def _prefetch_rows(t, r, s, kept):
-    """Ask for all rows before the first is read."""
+    """Prefetch all rows before the first is read."""
     for i in range(kept):
         prefetch(r.start, row_of(t, s.kept[i]))
     for i in range(kept):
@@ -96,7 +97,7 @@ def _prefetch_rows(t, r, s, kept):
         prefetch(r.reals, start + 8)
 
 
-@hot
+@fused
 def offer_members(t, r, s, waiting, most, k, ids, scores, size, counted):
     """Offer those of the waiting members that match; return how many hits there are."""
     kept = passing(t, s, waiting)
@@ -108,15 +109,15 @@ def offer_members(t, r, s, waiting, most, k, ids, scores, size, counted):
         if size == k and about_score_of(r, row, s.weights) * SLACK < to_beat(scores):
             continue
         score = score_of(r, row, s.weights, s.parts)
-        if size == k and worse(score, r.ids[row], scores[0], ids[0]):
+        if size == k and better(scores[0], ids[0], score, r.ids[row]):
             continue
         counted[EVALUATED] += 1
         if all_hold(r, row, s.values):
-            size = offer(ids, scores, size, r.ids[row], score, is_shared(r, row))
+            size = offer_distinct(ids, scores, size, r.ids[row], score, is_shared(r, row))
     return size
 
 
-@hot
+@fused
 def _list_members(t, r, s, waiting, ids, end, counted):
     """Append the ids of the waiting members that match; return where they end."""
     kept = passing(t, s, waiting)
@@ -130,14 +131,14 @@ def _list_members(t, r, s, waiting, ids, end, counted):
     return end
 
 
-@hot
+@fused
 def list_leaves(t, r, s, leaves, ids, end, counted):
     """Append the ids of the matching members of l-nodes in `found`.
 
     Returns where they end, or NIL without room.
     """
     j, done, waiting, count, i = 0, 0, 0, 0, 0
-    ask_for_first(t, s, leaves)
+    prefetch_first(t, s, leaves)
     while i < count or j < leaves or waiting:
         if i == count and j < leaves:
             count, j, done = list_chunks(t, s, j, done, leaves, leaves, counted)

@@ -6,14 +6,15 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.batches import BETWEEN, EQ
-from indexes.boolean.codes import NO_END, cells_of, coarse
+from indexes.boolean.codes import cells_of, coarse
 from indexes.boolean.exponents import exponent_of
 from indexes.boolean.fingerprints import ANY, fingerprint
-from indexes.boolean.kernels import bare, hot, inner
 from indexes.boolean.row_words import COLUMN_MASK, KIND_SHIFT, place_of
-from indexes.prefetching import prefetch
+from indexes.kernels.decorators import bare, fused, inner
+from indexes.kernels.prefetch import prefetch
+from indexes.kernels.quantile_codes import NO_END
 
-_AHEAD = 8  # rows whose predicates are asked for before they are read
+_AHEAD = 8  # rows whose predicates are prefetched before they are read
 
 
 class Options(NamedTuple):
@@ -88,9 +89,9 @@ def write_local(local, r, codes, demand, live, by_size):
             at += 1
 
 
-@hot
-def ask_for_local(local, order, i):
-    """Ask for the predicates of rows that come some steps after the i-th."""
+@fused
+def prefetch_local(local, order, i):
+    """Prefetch the predicates of rows that come some steps after the i-th."""
     if i + 2 * _AHEAD < len(order):
         prefetch(local.starts, order[i + 2 * _AHEAD])
     if i + _AHEAD < len(order):
@@ -101,7 +102,7 @@ def ask_for_local(local, order, i):
         prefetch(local.prints, first)
 
 
-@hot
+@fused
 def local_on(local, member, column):
     """The interval of codes that a row has on a column, and the fingerprint of an equality.
 

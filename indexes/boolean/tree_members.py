@@ -3,7 +3,6 @@
 import numpy as np
 from numba import njit
 
-from indexes.boolean.kernels import NIL, bare, hot, inner
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_groups import choose_spread
 from indexes.boolean.tree_layout import (
@@ -29,7 +28,9 @@ from indexes.boolean.tree_nodes import forget_weights, show_bounds
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
 from indexes.boolean.tree_weights import ROOM_FOR_PARTS
 from indexes.boolean.tree_writing import write_member
-from indexes.prefetching import prefetch
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, fused, inner
+from indexes.kernels.prefetch import prefetch
 
 _AHEAD = 4
 
@@ -63,9 +64,9 @@ def _by_weight(r, local, order):
     return np.argsort(sums, kind="mergesort")
 
 
-@hot
+@fused
 def _prefetch_next(r, local, order, in_order, i):
-    """Ask for the rows of the members that are written some steps later."""
+    """Prefetch the rows of the members that are written some steps later."""
     if i + 3 * _AHEAD < len(order):
         prefetch(local.rows, order[in_order[i + 3 * _AHEAD]])
         prefetch(local.starts, order[in_order[i + 3 * _AHEAD]])
@@ -114,7 +115,7 @@ def fill(t, r, local, node, order, lows, highs, prints, path, depth, capacity, b
         )
 
 
-@hot
+@fused
 def widen(box, node, other_box, other, levels):
     for level in range(levels):
         box[node, level, 0] = min(box[node, level, 0], other_box[other, level, 0])

@@ -3,7 +3,6 @@
 import numpy as np
 from numba import njit
 
-from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.tree_layout import (
     C_FIELDS,
     CARD_LEVELS,
@@ -50,6 +49,8 @@ from indexes.boolean.tree_layout import (
     word_of,
 )
 from indexes.boolean.tree_runs import class_of, give_run, room_of, take_run
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, fused
 
 
 def new_tree(c: int, p: int, entries: int, directory: int, members: int) -> Tree:
@@ -120,7 +121,7 @@ def free_c(t, node):
     t.state[FREE_C] = node
 
 
-@hot
+@fused
 def entries_of(t, pnode):
     """Start, room and length of the run that has the entries of a p-node."""
     parent = t.p[pnode, PARENT]
@@ -129,7 +130,7 @@ def entries_of(t, pnode):
     return t.c[parent, E_START], t.c[parent, E_ROOM], t.c[parent, E_COUNT]
 
 
-@hot
+@fused
 def _set_entries(t, pnode, start, room, count):
     parent = t.p[pnode, PARENT]
     if parent == 0:

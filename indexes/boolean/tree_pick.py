@@ -1,14 +1,15 @@
 """Which columns the members of an overflowing l-node are partitioned by (Algorithm 4, §V-B)."""
 
-from indexes.boolean.kernels import NIL, bare, hot, inner
 from indexes.boolean.tree_writing import on_path
-from indexes.prefetching import prefetch
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, fused, inner
+from indexes.kernels.prefetch import prefetch
 
-_AHEAD = 8  # members whose predicates are asked for before they are read
+_AHEAD = 8  # members whose predicates are prefetched before they are read
 COARSE = 3  # so many powers of two of a load count as the same, so that members agree on keys
 
 
-@hot
+@fused
 def _better(local, i, j, tally):
     """Whether predicate i is the better key: read seldom, then shared by many, then first."""
     if local.loads[i] // COARSE != local.loads[j] // COARSE:
@@ -17,7 +18,7 @@ def _better(local, i, j, tally):
     return tally[a] > tally[b] or (tally[a] == tally[b] and a < b)
 
 
-@hot
+@fused
 def _choose(local, member, path, depth, tally, least):
     """The best predicate of a member on a new column that `least` members have or picked."""
     best = NIL

@@ -8,10 +8,11 @@ handful for reading it, times its extent.
 
 import numpy as np
 
-from indexes.boolean.kernels import NIL, bare, inner
 from indexes.boolean.tree_layout import LEFT, LIMIT, RIGHT
 from indexes.boolean.tree_members import fill, path_of
 from indexes.boolean.tree_room import can_fill
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, inner
 
 # Fields of a plan: a c-node; its members, from one place to another; the plan of the bucket above;
 # how many members it is to have, and their least and greatest code; the first of the plans whose

@@ -1,6 +1,6 @@
 """A heap of partitions with the greatest bound first."""
 
-from indexes.boolean.kernels import bare
+from indexes.kernels.decorators import bare
 
 
 @bare

@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexes.boolean.kernels import NIL, bare, hot
 from indexes.boolean.knapsacks import LANES, fill_knapsacks
 from indexes.boolean.tree_groups import MARKS, group_of, level_of, mark_of, path_of_card, spread_of
 from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, LEAST, NOBODY, OTHERS
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, fused
 
 SLACK = 1.0 + 1e-9  # more than sums of rounded products can be off
 _SINGLE_ERROR = 1.2e-7  # twice what rounding to single precision takes off, in parts of a number
@@ -42,7 +43,7 @@ class ScoreTest(NamedTuple):
     least: np.float32
 
 
-@hot
+@fused
 def to_beat(scores):
     """The k-th best score, as bounds are held against it.
 
@@ -84,7 +85,7 @@ def set_rates(s, columns):
             s.above[i, lane] = max(s.worth[column] / most - s.rates[lane], 0.0)
 
 
-@hot
+@fused
 def leaf_bound(t, node, s, columns, ones):
     """No member of the l-node scores more.  Nor can more columns count than one member has."""
     best = np.float64(t.best[node])
@@ -114,12 +115,12 @@ def leaf_bound(t, node, s, columns, ones):
     return min(bound * unit, best * SLACK) * most
 
 
-@hot
+@fused
 def no_test():
     return ScoreTest(0, np.float32(0.0), np.float32(-np.inf))
 
 
-@hot
+@fused
 def _above_path(t, node, s, rate):
     """The most that the columns of its path add to scores above a rate, in parts of `heaviest`."""
     most = 0.0
@@ -132,7 +133,7 @@ def _above_path(t, node, s, rate):
     return most
 
 
-@hot
+@fused
 def _set_gains(t, node, s, columns, rate):
     """What members gain or lose by each mark that tells of the event's columns, in parts.
 
@@ -165,7 +166,7 @@ def _set_gains(t, node, s, columns, rate):
     return count, size
 
 
-@hot
+@fused
 def score_test(t, node, s, columns, score):
     """What a member of the l-node needs for a score, at a rate amid the event's weights."""
     unit = np.float64(t.heaviest[node]) / 255.0

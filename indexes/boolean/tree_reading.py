@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from indexes.boolean.kernels import hot
 from indexes.boolean.masks import BLOCK, CHUNK
 from indexes.boolean.tree_bounds import may_beat, order_leaves
 from indexes.boolean.tree_layout import CARD_FIELDS, COUNT, GROUPS, SEGMENT
@@ -12,22 +11,24 @@ from indexes.boolean.tree_sifting import (
     PRUNED,
     READ,
     VISITED,
-    ask_for_first,
     forgive,
     let_wait,
     list_chunks,
     passing_first,
+    prefetch_first,
 )
-from indexes.prefetching import prefetch
+from indexes.hits import better
+from indexes.kernels.decorators import fused
+from indexes.kernels.prefetch import prefetch
 
 _FEW = 8  # members whose records are read together, at least
 _MOST_TOGETHER = 32  # l-nodes that are sifted together, at most
-_AHEAD = 2  # l-nodes that are asked for before one is read by its bound
+_AHEAD = 2  # l-nodes that are prefetched before one is read by its bound
 # What it takes to put l-nodes in order, and to bound each, in members that are read one by one.
 _TO_BEGIN, _TO_BOUND = 48, 8
 
 
-@hot
+@fused
 def _pays_to_order(ones, read, candidates, leaves):
     """Whether bounds of so many l-nodes cost less than the members they may leave out.
 
@@ -36,7 +37,7 @@ def _pays_to_order(ones, read, candidates, leaves):
     return ones or read == 0 or candidates * leaves > read * (_TO_BEGIN + _TO_BOUND * leaves)
 
 
-@hot
+@fused
 def _read_any(t, r, s, leaves, most, ones, k, ids, scores, size, counted):
     """Read l-nodes as they come, until k hits are known and it pays to bound the others.
 
@@ -44,7 +45,7 @@ def _read_any(t, r, s, leaves, most, ones, k, ids, scores, size, counted):
     were read, and how many hits there are.
     """
     j, done, count, i, waiting, candidates, few = 0, 0, 0, 0, 0, 0, _FEW
-    ask_for_first(t, s, leaves)
+    prefetch_first(t, s, leaves)
     while i < count or j < leaves:
         if i == count and done == 0 and size == k:
             s.pace[0] = 1
@@ -72,15 +73,16 @@ def _read_any(t, r, s, leaves, most, ones, k, ids, scores, size, counted):
     return j, size
 
 
-@hot
+@fused
 def _hopeless(t, node, bound, ids, scores):
     least = to_beat(scores)
-    return bound < least or (bound == least and t.oldest[node] > ids[0])
+    oldest = t.oldest[node] if bound == least else ids[0]  # not read if it decides nothing
+    return better(least, ids[0], bound, oldest)
 
 
-@hot
-def _ask(t, node, ones):
-    """Ask for what members are tested by: scores, or words where all weights are 1."""
+@fused
+def _prefetch_leaf(t, node, ones):
+    """Prefetch what members are tested by: scores, or words where all weights are 1."""
     first, count = t.c[node, SEGMENT], min(t.c[node, COUNT], 2 * CHUNK)
     prefetch(t.cards, CARD_FIELDS * node)
     prefetch(t.floors, GROUPS * node)
@@ -98,7 +100,7 @@ def _ask(t, node, ones):
             prefetch(t.m_sum, at)
 
 
-@hot
+@fused
 def _read_best(t, r, s, leaves, most, columns, ones, k, ids, scores, size, counted):
     """Read l-nodes of the queue that may still have a better hit; return how many hits there are.
 
@@ -106,11 +108,11 @@ def _read_best(t, r, s, leaves, most, columns, ones, k, ids, scores, size, count
     """
     waiting, test = 0, no_test()
     for j in range(min(_AHEAD, leaves)):
-        _ask(t, s.queue[j], ones)
+        _prefetch_leaf(t, s.queue[j], ones)
     for j in range(leaves):
         node = s.queue[j]
         if j + _AHEAD < leaves and not s.queued[j + _AHEAD] < to_beat(scores):
-            _ask(t, s.queue[j + _AHEAD], ones)
+            _prefetch_leaf(t, s.queue[j + _AHEAD], ones)
         if _hopeless(t, node, s.queued[j], ids, scores):
             counted[PRUNED] += 1
             continue
@@ -132,7 +134,7 @@ def _read_best(t, r, s, leaves, most, columns, ones, k, ids, scores, size, count
     return offer_members(t, r, s, waiting, most, k, ids, scores, size, counted)
 
 
-@hot
+@fused
 def read_leaves(t, r, events, i, s, leaves, most, ones, k, ids, scores, size, counted):
     """Offer the matching members of l-nodes in `found`; return how many hits there are.
 

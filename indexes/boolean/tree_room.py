@@ -6,7 +6,6 @@ than 8 n; one that is outgrown is followed by one with room for at least 8 more;
 at most one run for the p-nodes that it adds to a c-node, however many they are.
 """
 
-from indexes.boolean.kernels import bare
 from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_layout import (
     E_COUNT,
@@ -19,6 +18,7 @@ from indexes.boolean.tree_layout import (
     USED_P,
 )
 from indexes.boolean.tree_runs import class_of, room_of
+from indexes.kernels.decorators import bare
 
 LEAST_RUN = 8
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from indexes.boolean.kernels import NIL
 from indexes.boolean.masks import CHUNK
 from indexes.boolean.tree_layout import (
     C_ARRAYS,
@@ -34,6 +33,7 @@ from indexes.boolean.tree_layout import (
     Tree,
 )
 from indexes.boolean.tree_runs import room_of
+from indexes.kernels import NIL
 
 _room_of = getattr(room_of, "py_func", room_of)  # kernels of kernels have no way in from Python
 

@@ -6,8 +6,9 @@ size are chained through their first place.
 
 import numpy as np
 
-from indexes.boolean.kernels import NIL, bare
 from indexes.boolean.tree_layout import ENTRY_RUNS, MEMBERS, ROW, USED_M
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare
 
 
 @bare

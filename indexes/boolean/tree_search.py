@@ -7,10 +7,8 @@ the l-nodes below them.  What has a bound below the k-th best score is left out.
 import numpy as np
 from numba import njit
 
-from indexes.boolean.codes import ask_for_codes
-from indexes.boolean.kernels import NIL, hot
+from indexes.boolean.codes import prefetch_codes
 from indexes.boolean.matching import close_event, spread, unspread
-from indexes.boolean.ranking import sort_best_first
 from indexes.boolean.tree_bounds import weigh_event
 from indexes.boolean.tree_layout import COUNT
 from indexes.boolean.tree_leaves import list_leaves
@@ -18,15 +16,18 @@ from indexes.boolean.tree_queue import drop_best, heapify
 from indexes.boolean.tree_rates import SLACK, to_beat
 from indexes.boolean.tree_reading import read_leaves
 from indexes.boolean.tree_stab import clear_event, encode_event, follow, new_scratch, stab_root
+from indexes.hits import sort_best_first
+from indexes.kernels import NIL
+from indexes.kernels.decorators import fused
 
 _NEVER = 1 << 62  # more hits than there can be
 # So many l-nodes, at least, are ranked together where weights differ: then the bounds of p-nodes
 # say little.  Where all weights are 1 they are exact, and one p-node after another is read.
 _TOGETHER = 32
-_AHEAD = 8  # c-nodes that are asked for, of p-nodes that come next, before one is followed
+_AHEAD = 8  # c-nodes that are prefetched, of p-nodes that come next, before one is followed
 
 
-@hot
+@fused
 def _open_partitions(t, events, i, s):
     """The root's p-nodes that an event reaches; return how many."""
     waiting = 0
@@ -38,13 +39,13 @@ def _open_partitions(t, events, i, s):
     return waiting
 
 
-@hot
+@fused
 def _enough(leaves, all_followed, ones):
     """Whether to read the l-nodes found so far."""
     return leaves > 0 and all_followed if ones else leaves >= _TOGETHER
 
 
-@hot
+@fused
 def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
     """The best of what matches event i; return how many (Algorithm 6)."""
     encode_event(codes, events, i, s.seen, s.asked)
@@ -83,14 +84,14 @@ def rank_one(t, r, codes, events, i, s, prune, ids, scores, counted):
 def rank(t, r, codes, events, columns, prune, table, counted):
     s = new_scratch(columns, len(t.c))
     for i in range(len(events.starts) - 1):
-        ask_for_codes(codes, events, i + 1)
+        prefetch_codes(codes, events, i + 1)
         spread(events, i, s.values, s.weights)
         ids, scores = table.ids[i], table.scores[i]
         table.counts[i] = rank_one(t, r, codes, events, i, s, prune, ids, scores, counted)
         unspread(events, i, s.values)
 
 
-@hot
+@fused
 def list_one(t, r, codes, events, i, s, ids, end, counted):
     """Append the ids of what matches event i; return where they end, or NIL without room."""
     encode_event(codes, events, i, s.seen, s.asked)

@@ -9,7 +9,6 @@ import numpy as np
 from numba import njit
 
 from indexes.boolean.fingerprints import ANY
-from indexes.boolean.kernels import NIL, bare, inner
 from indexes.boolean.tree_cut import NO_CUT, find_cut
 from indexes.boolean.tree_layout import (
     DEPTH,
@@ -21,12 +20,14 @@ from indexes.boolean.tree_layout import (
     ROOT,
     SIZE,
 )
-from indexes.boolean.tree_local import ask_for_local, local_on
+from indexes.boolean.tree_local import local_on, prefetch_local
 from indexes.boolean.tree_members import path_of, sum_up
 from indexes.boolean.tree_nodes import add_entry, make_room_for_p, new_c, new_p
 from indexes.boolean.tree_pick import by_pick, pick
 from indexes.boolean.tree_plan import ABOVE, NODE, PLAN_FIELDS, fill_planned, make_plan
 from indexes.boolean.tree_room import can_part
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare, inner
 
 CLUSTER, PARTITION = 0, 1
 # Tasks for each member, at most.  Those that keep members, and those with several tasks below
@@ -104,7 +105,7 @@ def _read_codes(local, order, lows, highs, prints, column):
     for i in range(len(order)):
         low, high, own = 1, 255, ANY
         if column != NIL:
-            ask_for_local(local, order, i)
+            prefetch_local(local, order, i)
             low, high, own = local_on(local, order[i], column)
         lows[i], highs[i], prints[i] = low, high, own
 
@@ -181,6 +182,6 @@ def _grow_partitions(t, node, picked, a, b, tasks, waiting):
 @bare
 def _read_picked(local, order, lows, highs, prints, picked, a, b):
     for i in range(a, b):
-        ask_for_local(local, order, i)
+        prefetch_local(local, order, i)
         low, high, own = local_on(local, order[i], picked[i])
         lows[i], highs[i], prints[i] = low, high, own

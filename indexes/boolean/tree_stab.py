@@ -8,9 +8,8 @@ from indexes.boolean.batches import MOST_PREDICATES
 from indexes.boolean.codes import BLOCK, code_after, first_after
 from indexes.boolean.fingerprints import fingerprint
 from indexes.boolean.hints import SET_BYTES, clear_asked, write_asked
-from indexes.boolean.kernels import hot, inner
 from indexes.boolean.knapsacks import LANES
-from indexes.boolean.masks import CHUNK, admitting, lowest
+from indexes.boolean.masks import CHUNK, admitting
 from indexes.boolean.tree_groups import MARKS
 from indexes.boolean.tree_layout import (
     C_FIELDS,
@@ -22,11 +21,13 @@ from indexes.boolean.tree_layout import (
     FOLDS,
     START,
 )
-from indexes.prefetching import prefetch
+from indexes.kernels.bits import lowest_bit
+from indexes.kernels.decorators import fused, inner
+from indexes.kernels.prefetch import prefetch
 
 SIFTED = 64  # chunks of members that are noted at once
 _RANKS = 65
-_AHEAD = 4  # c-nodes whose entries are asked for before they are stabbed
+_AHEAD = 4  # c-nodes whose entries are prefetched before they are stabbed
 
 
 class Scratch(NamedTuple):
@@ -108,7 +109,7 @@ def new_scratch(columns, nodes):
     )
 
 
-@hot
+@fused
 def encode_event(codes, events, i, seen, asked):
     """Codes by column + 1; all others stay 0, which no test admits.  Place 0 passes all tests."""
     seen[0] = 1
@@ -125,7 +126,7 @@ def encode_event(codes, events, i, seen, asked):
         write_asked(asked, np.int64(column), fingerprint(value))
 
 
-@hot
+@fused
 def clear_event(events, i, s):
     for at in range(events.starts[i], events.starts[i + 1]):
         column = np.int64(events.columns[at])
@@ -134,14 +135,14 @@ def clear_event(events, i, s):
         s.folded[column & (FOLDS - 1)] = 0.0
 
 
-@hot
+@fused
 def admits(word, seen):
     """Whether an event passes a test."""
     code = seen[word >> np.uint32(16)]
     return (((word >> np.uint32(8)) & np.uint32(255)) <= code) & (code <= (word & np.uint32(255)))
 
 
-@hot
+@fused
 def stab_root(t, pnode, least, s, count):
     """Add to `reached` the c-nodes that an event reaches in a p-node of the root.
 
@@ -152,7 +153,7 @@ def stab_root(t, pnode, least, s, count):
     for chunk in range(start, end, CHUNK):
         mask = admitting(t.e_low, t.e_high, chunk, min(CHUNK, end - chunk), code)
         while mask:
-            at = chunk + lowest(mask)
+            at = chunk + lowest_bit(mask)
             mask &= mask - 1
             if least < 0.0 or t.e_top[at] >= least:
                 s.reached[count] = t.e_node[at]
@@ -161,7 +162,7 @@ def stab_root(t, pnode, least, s, count):
     return count
 
 
-@hot
+@fused
 def _stab(t, start, end, seen, least, reached, count):
     """Add the c-nodes of a run of entries of many columns; return how many there are."""
     for at in range(start, end):
@@ -170,7 +171,7 @@ def _stab(t, start, end, seen, least, reached, count):
     return count
 
 
-@hot
+@fused
 def follow(t, least, s, done, reached, leaves):
     """Go on with a c-node of `reached`: add what is reached below it, and to `found` its l-node.
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from indexes.boolean.batches import MOST_PREDICATES
-from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.row_words import COLUMN_MASK, PLACE_MASK, PLACE_SHIFT, place_of
 from indexes.boolean.tree_groups import group_of, level_of, mark_of, path_of_card, spread_of
 from indexes.boolean.tree_layout import CARD_LEVELS, GREATEST, GROUPS, LEAST, NOBODY, OTHERS
+from indexes.kernels import NIL
+from indexes.kernels.decorators import fused
 
 ROOM_FOR_PARTS = MOST_PREDICATES + GROUPS + CARD_LEVELS
 
@@ -15,7 +16,7 @@ _GREATEST = float(np.finfo(np.float32).max)
 _ROOM = 1.25
 
 
-@hot
+@fused
 def rounded_up(number):
     """The next greater single; infinite beyond the greatest, where bounds leave nothing out."""
     if number > _GREATEST:
@@ -26,19 +27,19 @@ def rounded_up(number):
     return single
 
 
-@hot
+@fused
 def _at_most(weight, scale):
     """A weight in parts, never too few."""
     return min(255, int(weight * scale) + 1) if weight > 0.0 else 0
 
 
-@hot
+@fused
 def _at_least(weight, scale):
     """A weight in parts, never too many: short by more than rounding, and never `NOBODY`."""
     return max(0, int(weight * scale - 1e-6))
 
 
-@hot
+@fused
 def _rescale(t, node, heaviest):
     """Express the bounds of weights, never too low or too high, in parts of a greater one."""
     ratio = max(np.float64(t.heaviest[node]), 0.0) / np.float64(heaviest) if heaviest > 0 else 0.0
@@ -54,7 +55,7 @@ def _rescale(t, node, heaviest):
             t.cards[node, LEAST + level] = _at_least(least, ratio)
 
 
-@hot
+@fused
 def _spread_weights(r, row, path, factor, parts, groups, on_levels):
     """A row's weights by their places, groups and levels of the path; return how many others."""
     size, first, w, _ = place_of(r, row)
@@ -74,7 +75,7 @@ def _spread_weights(r, row, path, factor, parts, groups, on_levels):
     return others
 
 
-@hot
+@fused
 def _bound_groups(t, r, node, row, path, factor, groups, scale):
     """Widen what the l-node knows of the groups in which a row has columns; return their marks."""
     size, first, _, _ = place_of(r, row)
@@ -90,7 +91,7 @@ def _bound_groups(t, r, node, row, path, factor, groups, scale):
     return marks
 
 
-@hot
+@fused
 def weigh_member(t, r, node, at, row, parts):
     """A member's sum of weights and marks, and what it adds to the l-node's bounds."""
     groups = parts[MOST_PREDICATES : MOST_PREDICATES + GROUPS]

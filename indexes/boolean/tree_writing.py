@@ -4,7 +4,6 @@ import numpy as np
 
 from indexes.boolean.fingerprints import ANY
 from indexes.boolean.hints import ANYTHING, hint_of
-from indexes.boolean.kernels import NIL, hot
 from indexes.boolean.row_words import place_of
 from indexes.boolean.tree_layout import (
     FOLDS,
@@ -19,9 +18,11 @@ from indexes.boolean.tree_layout import (
 )
 from indexes.boolean.tree_local import local_on
 from indexes.boolean.tree_weights import weigh_member
+from indexes.kernels import NIL
+from indexes.kernels.decorators import fused
 
 
-@hot
+@fused
 def on_path(path, depth, column):
     found = False
     for level in range(depth):
@@ -29,13 +30,13 @@ def on_path(path, depth, column):
     return found
 
 
-@hot
+@fused
 def _parts_of(weight, total):
     """So many 255ths of the whole, never too few."""
     return min(255, int(weight * (255.0 / np.float64(total))) + 1) if weight > 0.0 else 0
 
 
-@hot
+@fused
 def _tell_others(t, r, at, local, member, own, first, second, third):
     """Columns and shares of the predicates that are neither on the own column nor tested."""
     first = first if t.m_first[at] != NOTHING else NIL
@@ -59,7 +60,7 @@ def _tell_others(t, r, at, local, member, own, first, second, third):
         t.m_told[at, TOLD - 1] = np.uint16(fold << 8 | _parts_of(last, total))
 
 
-@hot
+@fused
 def _write_tests(t, r, at, local, member, path, depth):
     """The tests that reject most, of predicates that the way to the l-node does not test."""
     first, second, third = NIL, NIL, NIL
@@ -96,7 +97,7 @@ def _write_tests(t, r, at, local, member, path, depth):
     _tell_others(t, r, at, local, member, path[depth - 1] if depth else NIL, first, second, third)
 
 
-@hot
+@fused
 def write_member(t, r, local, member, node, at, low, high, own, path, depth, parts):
     """Put a member into a place of an l-node's run, and widen the l-node's box and bounds."""
     row = local.rows[member]

@@ -6,15 +6,17 @@
 import numpy as np
 from numba import njit
 
-__all__ = ["NEWER", "NIL", "OLDER", "PLACE", "box_slot", "link_boxes", "unlink_box"]
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
-NIL = -1
+__all__ = ["NEWER", "OLDER", "PLACE", "box_slot", "link_boxes", "unlink_box"]
+
 OLDER, NEWER, PLACE = range(3)  # columns of `links`
 _MULTIPLIER = 0x61C88647  # 2**32 minus the golden ratio; a product with 32 bits fits an int64
 _LOW = 0xFFFFFFFF
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _home(s, row):
     # No step overflows an int64, so the same code is right without the compiler.  Ends are often
     # small whole numbers, whose bits are all at the top: the shift brings them down.
@@ -27,7 +29,7 @@ def _home(s, row):
     return (((hashed * _MULTIPLIER) & _LOW) * len(s.box_slots)) >> 32
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _same_box(s, row, other):
     j, width = 0, s.bits.shape[1]
     while j < width and s.bits[row, j] == s.bits[other, j]:
@@ -35,7 +37,7 @@ def _same_box(s, row, other):
     return j == width
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def box_slot(s, row):
     """The slot of the head of this row's equals, or the free slot at which the search ends."""
     slot = _home(s, row)
@@ -53,7 +55,7 @@ def link_boxes(s, rows):
             s.box_slots[box_slot(s, rows[i])] = rows[i]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def unlink_box(s, row):
     """As `indexes.id_map.unlink`: later entries shift back, so that there are no tombstones."""
     size = len(s.box_slots)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from indexes.covering.cover import Cover
-from indexes.covering.store import NIL
+from indexes.kernels import NIL
 
 __all__ = ["Boxes", "boxes_of", "is_stored", "stored_boxes"]
 

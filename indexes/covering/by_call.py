@@ -18,8 +18,9 @@ from indexes.covering.dispatch import Kernels, find_boxes
 from indexes.covering.edges import LOGGED
 from indexes.covering.graph_kernels import DONE, carry_out
 from indexes.covering.store import allocate as allocate_store
-from indexes.covering.store import live_rows
-from indexes.covering.unowned import arrays_at
+from indexes.covering.store import row_count
+from indexes.kernels.borrowed import arrays_at
+from indexes.kernels.decorators import inlined
 
 __all__ = ["ASK", "COMMAND", "LEAVE", "NONE", "UNDONE", "Scratch", "packer", "scratch_for"]
 
@@ -71,7 +72,7 @@ _curve_cover, _curve_graph = (
 )  # fmt: skip
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _write_point(ends, scratch):
     """Write the point of a box; False where its ends are not in order, or NaN."""
     box = np.frombuffer(ends, np.float64)
@@ -84,7 +85,7 @@ def _write_point(ends, scratch):
     return in_order
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _ask(index, store, scratch, ends):
     """The id of a box that covers this one, or NONE."""
     if not _write_point(ends, scratch):
@@ -94,13 +95,13 @@ def _ask(index, store, scratch, ends):
     return store.ids[scratch.found[0]]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _command(graph, index, store, scratch, id, ends):
     """How many entries of the log say what the command changed."""
     subscribes = len(ends) > 0
     if subscribes:
         room = min(len(store.ids), len(graph.nodes))
-        if live_rows(store) == room or not _write_point(ends, scratch):
+        if row_count(store) == room or not _write_point(ends, scratch):
             return UNDONE
     graph.state[LOGGED] = 0
     did = carry_out(graph, index, store, id, scratch.points[0], subscribes, scratch.found)

@@ -8,7 +8,7 @@ import numpy as np
 from indexes import validation
 from indexes.covering.edges import FORWARD, LEAVE
 from indexes.covering.points import box_point, box_points, many_ids
-from indexes.covering.store import NIL
+from indexes.kernels import NIL
 
 __all__ = ["Change", "Commands", "checked_points", "commands_of", "net_change", "require_order"]
 

@@ -10,8 +10,9 @@ from indexes.covering.batches import add_many, cover_many, remove_many
 from indexes.covering.by_call import ASK, NONE, UNDONE, packer, scratch_for
 from indexes.covering.dispatch import Index, is_ready
 from indexes.covering.points import MOST_DIMENSIONS, box_point, box_points, many_ids, one_id
-from indexes.covering.store import COMPARED, NEWER, NIL, VISITED, RowTable
-from indexes.covering.unowned import Handle
+from indexes.covering.store import COMPARED, NEWER, VISITED, RowTable
+from indexes.kernels import NIL
+from indexes.kernels.borrowed import Handle
 
 __all__ = ["Cover"]
 

@@ -7,15 +7,16 @@ called.
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
 from numba.extending import overload
 
 from indexes.covering import kd_layout, scan, z_layout
 from indexes.covering.kd_search import kd_find
 from indexes.covering.kd_update import kd_delete, kd_insert, kd_replace
-from indexes.covering.store import NEWER, NIL, OLDER, PLACE, add_row, relabel, remove_row
+from indexes.covering.store import NEWER, OLDER, PLACE, add_row, relabel, remove_row
 from indexes.covering.z_search import z_find
 from indexes.covering.z_update import z_delete, z_insert, z_replace
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
 __all__ = ["Index", "add_box", "find_boxes", "is_ready", "remove_box"]
 
@@ -95,7 +96,7 @@ def _compile_replace(index, place, row, head):
     return lambda index, place, row, head: kernel(index, place, row, head)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_box(index, store, id, point):
     """Store and index a new id; `is_ready` must hold, and the store have a free row."""
     row = add_row(store, id, point)
@@ -107,7 +108,7 @@ def add_box(index, store, id, point):
     return row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def remove_box(index, store, row):
     older = store.links[row, OLDER]
     if store.links[row, NEWER] == NIL:

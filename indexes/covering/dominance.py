@@ -1,11 +1,11 @@
 """Points compared with one point, dimension by dimension."""
 
-from numba import njit
+from indexes.kernels.decorators import inlined
 
 __all__ = ["dominates", "dominating"]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def dominating(blocks, block, point, order, alive):
     """Mark the slots of a block that dominate the point; say whether there are any."""
     j = order[0]
@@ -24,7 +24,7 @@ def dominating(blocks, block, point, order, alive):
     return any_alive != 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def dominates(store, row, point):
     j = 0
     while j < len(point) and store.points[row, j] >= point[j]:

@@ -8,9 +8,9 @@ covers, linked both ways.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from indexes.covering.store import NIL
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
 # Columns of `nodes`.  ORPHAN links the rows that one unsubscription leaves without a cover.
 FIRST_IN, FIRST_OUT, FORWARDED, ORPHAN, NODE_FIELDS = range(5)
@@ -55,7 +55,7 @@ def resized(graph: Graph, rows: int, edges: int, log: int) -> Graph:
     return copy._replace(state=graph.state)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def has_room_for(graph, edges, entries):
     """Whether so many edges and entries of the log fit; notes what is missing."""
     free = len(graph.edges) - graph.state[LIVE_EDGES]
@@ -63,14 +63,14 @@ def has_room_for(graph, edges, entries):
     return graph.state[SHORT] == 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def log_change(graph, id, what):
     graph.log[graph.state[LOGGED], 0] = id
     graph.log[graph.state[LOGGED], 1] = what
     graph.state[LOGGED] += 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_node(graph, row):
     graph.nodes[row, FIRST_IN] = NIL
     graph.nodes[row, FIRST_OUT] = NIL
@@ -78,7 +78,7 @@ def add_node(graph, row):
     graph.nodes[row, ORPHAN] = NIL
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_edge(graph, cover, covered):
     nodes, edges, state = graph.nodes, graph.edges, graph.state
     edge = state[FREE_EDGE]
@@ -103,7 +103,7 @@ def add_edge(graph, cover, covered):
     nodes[cover, FIRST_OUT] = edge
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def remove_edge(graph, edge):
     nodes, edges, state = graph.nodes, graph.edges, graph.state
     following, before = edges[edge, NEXT_IN], edges[edge, BEFORE_IN]
@@ -125,7 +125,7 @@ def remove_edge(graph, edge):
     state[LIVE_EDGES] -= 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def count_dependants(graph, row):
     """How many subscriptions have no other cover than `row`."""
     count, edge = 0, graph.nodes[row, FIRST_OUT]

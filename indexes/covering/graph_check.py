@@ -18,7 +18,8 @@ from indexes.covering.edges import (
     USED_EDGES,
     Graph,
 )
-from indexes.covering.store import NIL, OLDER, RowTable
+from indexes.covering.store import OLDER, RowTable
+from indexes.kernels import NIL
 
 __all__ = ["check_graph", "check_mirror"]
 

@@ -27,8 +27,10 @@ from indexes.covering.edges import (
     log_change,
     remove_edge,
 )
-from indexes.covering.store import COMPARED, NIL, OLDER, VISITED, live_rows, row_of
-from indexes.covering.unowned import unowned
+from indexes.covering.store import COMPARED, OLDER, VISITED, row_count, row_of
+from indexes.kernels import NIL
+from indexes.kernels.borrowed import borrowed
+from indexes.kernels.decorators import inlined
 
 __all__ = ["DONE", "REFUSED", "apply", "carry_out", "count_changed", "subscribe", "unsubscribe"]
 
@@ -41,7 +43,7 @@ def apply(graph, index, store, ids, points, subscribes, found, done):
 
     REFUSED is a command that subscribes a known id, or unsubscribes an unknown one.
     """
-    graph, index, store = unowned(graph), unowned(index), unowned(store)
+    graph, index, store = borrowed(graph), borrowed(index), borrowed(store)
     while done < len(ids):
         did = carry_out(graph, index, store, ids[done], points[done], subscribes[done], found)
         if did == REFUSED:
@@ -52,14 +54,14 @@ def apply(graph, index, store, ids, points, subscribes, found, done):
     return done
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def carry_out(graph, index, store, id, point, subscribes, found):
     """One command: DONE, REFUSED, or NOT_READY, where the graph or the index has to grow first."""
     row = row_of(store, id)
     if (row == NIL) != subscribes:
         return REFUSED
     changed = count_changed(graph, row)
-    most = changed * min(len(found), live_rows(store))
+    most = changed * min(len(found), row_count(store))
     if not (is_ready(index) and has_room_for(graph, most, changed + 1)):
         return NOT_READY
     if row == NIL:
@@ -69,13 +71,13 @@ def carry_out(graph, index, store, id, point, subscribes, found):
     return DONE
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def count_changed(graph, row):
     """How many subscriptions get new covers when `row` leaves; NIL is one that comes."""
     return 1 if row == NIL else count_dependants(graph, row)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def subscribe(graph, index, store, id, point, found):
     row = add_box(index, store, id, point)
     add_node(graph, row)
@@ -83,7 +85,7 @@ def subscribe(graph, index, store, id, point, found):
     return row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def unsubscribe(graph, index, store, row, found):
     """Take a subscription out; those that it alone covered look for others, or are forwarded."""
     nodes, edges = graph.nodes, graph.edges
@@ -104,7 +106,7 @@ def unsubscribe(graph, index, store, row, found):
         orphans = nodes[orphans, ORPHAN]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _look_for_covers(graph, index, store, row, found, work):
     """Add edges from up to k covers of a row that has none; forward it where there are none."""
     visited, compared = index.state[VISITED], index.state[COMPARED]

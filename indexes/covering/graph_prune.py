@@ -19,8 +19,9 @@ from indexes.covering.edges import (
 )
 from indexes.covering.graph_kernels import REFUSED, count_changed, subscribe, unsubscribe
 from indexes.covering.kd_layout import free_blocks, free_nodes
-from indexes.covering.store import NIL, live_rows, row_of
-from indexes.covering.unowned import unowned
+from indexes.covering.store import row_count, row_of
+from indexes.kernels import NIL
+from indexes.kernels.borrowed import borrowed
 
 __all__ = ["apply_pruned"]
 
@@ -30,8 +31,8 @@ def apply_pruned(
     graph, index, store, mirror, shadows, ids, points, subscribes, found, covered, negated, done
 ):
     """As `apply`; `covered` and `negated` are room for the rows of the mirror and for a point."""
-    graph, index, store = unowned(graph), unowned(index), unowned(store)
-    mirror, shadows = unowned(mirror), unowned(shadows)
+    graph, index, store = borrowed(graph), borrowed(index), borrowed(store)
+    mirror, shadows = borrowed(mirror), borrowed(shadows)
     while done < len(ids):
         row = row_of(store, ids[done])
         if (row == NIL) != subscribes[done]:
@@ -47,7 +48,7 @@ def apply_pruned(
         graph.state[MIRROR_SHORT] = max(changed - free, 0)
         if graph.state[MIRROR_SHORT]:
             break
-        most = changed * min(len(found), live_rows(store)) + below
+        most = changed * min(len(found), row_count(store)) + below
         if not has_room_for(graph, most, changed + 1 + below):
             break
         logged = graph.state[LOGGED]

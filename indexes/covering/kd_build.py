@@ -31,7 +31,8 @@ from indexes.covering.kd_layout import (
     take_node,
 )
 from indexes.covering.signatures import signature
-from indexes.covering.store import NIL, PLACE
+from indexes.covering.store import PLACE
+from indexes.kernels import NIL
 
 __all__ = ["plan_below", "rebuild", "rows_below"]
 

@@ -24,7 +24,8 @@ from indexes.covering.kd_layout import (
     Tree,
 )
 from indexes.covering.signatures import signature
-from indexes.covering.store import NIL, PLACE, Store
+from indexes.covering.store import PLACE, Store
+from indexes.kernels import NIL
 
 __all__ = ["check_tree"]
 

@@ -11,7 +11,7 @@ from indexes.covering.kd_build import PLAN_FIELDS, plan_below, rebuild, rows_bel
 from indexes.covering.kd_check import check_tree
 from indexes.covering.points import event_points
 from indexes.covering.signatures import thresholds_of
-from indexes.covering.store import NIL
+from indexes.kernels import NIL
 
 __all__ = ["KDCover"]
 

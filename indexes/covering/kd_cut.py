@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from indexes.covering.kd_layout import DIM, UP
-from indexes.covering.store import NIL
+from indexes.kernels import NIL
 
 __all__ = ["choose_cut", "count_cuts"]
 

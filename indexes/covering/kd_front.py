@@ -8,12 +8,14 @@ import numpy as np
 from numba import njit
 
 from indexes.covering.kd_layout import HELD, LEAST
-from indexes.covering.store import NIL, take_chain
+from indexes.covering.store import take_chain
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
 __all__ = ["clear_front", "forget", "offer", "reach", "take_from_front", "where_in_front"]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def reach(bits):
     """How many thresholds a signature says are reached."""
     count = 0
@@ -31,7 +33,7 @@ def clear_front(tree):
     tree.state[LEAST] = 0
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def offer(tree, store, row, bits):
     """Let a point of the tree into the front if it reaches more than the least one there."""
     slot, reached = tree.state[LEAST], reach(bits)
@@ -52,7 +54,7 @@ def _set(tree, slot, row, reached):
         tree.front[j, slot] = np.nan
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def where_in_front(tree, row, bits):
     """The slot of a row with these bits, or NIL."""
     if reach(bits) >= tree.front_reach[tree.state[LEAST]]:
@@ -62,7 +64,7 @@ def where_in_front(tree, row, bits):
     return NIL
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def forget(tree, row, bits):
     """Take a row out of the front, if it is there."""
     slot = where_in_front(tree, row, bits)
@@ -72,7 +74,7 @@ def forget(tree, row, bits):
         tree.state[LEAST] = slot
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_from_front(tree, store, point, k, strict, found):
     """Rows of up to k boxes in the front that cover `point`; how many there are."""
     dominating, j, count = np.int64(-1), 0, 0
@@ -90,7 +92,7 @@ def take_from_front(tree, store, point, k, strict, found):
     return count
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def next_slot(marked, slot):
     """The first marked slot from `slot` on, and the other marks; there must be one."""
     while marked >> slot & 0xFF == 0:

@@ -16,7 +16,9 @@ import numpy as np
 from numba import njit
 
 from indexes.covering.signatures import BITS
-from indexes.covering.store import NIL, PLACE
+from indexes.covering.store import PLACE
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
 # Columns of `nodes`.  A leaf has DIM = NIL; a free node has the next free one in UP.
 DIM, LEFT, RIGHT, UP, WEIGHT, CHANGES, BLOCK, ANY, NODE_FIELDS = range(9)  # a cache line a node
@@ -87,18 +89,18 @@ def resized(tree: Tree, nodes: int, blocks: int) -> Tree:
     return copy._replace(**{name: getattr(tree, name) for name in kept})
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def is_ready(tree):
     """Whether one more point fits, and nothing is to be built anew first."""
     return free_nodes(tree) > 1 and free_blocks(tree) > 0 and tree.state[SKEWED] == NIL
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def free_nodes(tree):
     return len(tree.nodes) - tree.state[LIVE_NODES]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def free_blocks(tree):
     return len(tree.owners) - tree.state[LIVE_BLOCKS]
 
@@ -112,7 +114,7 @@ def clear(tree):
         tree.state[field] = NIL
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_node(tree, up):
     """A node that is still to be made a leaf or an inner node; there must be a free one."""
     state = tree.state
@@ -127,7 +129,7 @@ def take_node(tree, up):
     return node
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def make_leaf(tree, node, block):
     """Turn a node into a leaf without points."""
     make_inner(tree, node, NIL, 0.0, 0)
@@ -135,7 +137,7 @@ def make_leaf(tree, node, block):
     tree.owners[block] = node
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def make_inner(tree, node, dim, cut, weight):
     """Turn a node into one that is cut; its bits and children are still to be set."""
     tree.nodes[node, DIM] = dim
@@ -148,7 +150,7 @@ def make_inner(tree, node, dim, cut, weight):
     tree.cuts[node] = cut
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def release_node(tree, node):
     tree.nodes[node, UP] = tree.state[FREE_NODE]
     tree.state[FREE_NODE] = node
@@ -157,7 +159,7 @@ def release_node(tree, node):
         tree.state[SKEWED] = NIL
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_block(tree):
     """An empty block; there must be a free one."""
     state, bucket = tree.state, tree.bits.shape[1]
@@ -173,14 +175,14 @@ def take_block(tree):
     return block
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def release_block(tree, block):
     tree.members[block * tree.bits.shape[1]] = tree.state[FREE_BLOCK]
     tree.state[FREE_BLOCK] = block
     tree.state[LIVE_BLOCKS] -= 1
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def put_into_leaf(tree, store, leaf, row, bits):
     """Add a point to a leaf that is not full, without a look at the nodes above."""
     slot, block = tree.nodes[leaf, WEIGHT], tree.nodes[leaf, BLOCK]
@@ -192,7 +194,7 @@ def put_into_leaf(tree, store, leaf, row, bits):
     tree.nodes[leaf, ANY] |= bits
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def join_bits(tree, node):
     """Set the bits of an inner node from its children's; say whether they changed."""
     left, right = tree.nodes[node, LEFT], tree.nodes[node, RIGHT]

@@ -5,18 +5,19 @@ that they come from memory together.
 """
 
 import numpy as np
-from numba import njit
 
 from indexes.covering.dominance import dominates
 from indexes.covering.kd_front import next_slot, take_from_front
 from indexes.covering.kd_layout import ANY, BLOCK, DIM, HELD, LEFT, LIVE_NODES, RIGHT, ROOT, WEIGHT
 from indexes.covering.signatures import signature
-from indexes.covering.store import COMPARED, NIL, VISITED, take_chain
+from indexes.covering.store import COMPARED, VISITED, take_chain
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
 __all__ = ["kd_find"]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def kd_find(tree, store, point, k, strict, found):
     """Rows of up to k boxes that cover `point`; with `strict`, none that are equal to it."""
     root = tree.state[ROOT]
@@ -30,7 +31,7 @@ def kd_find(tree, store, point, k, strict, found):
     return _descend(tree, store, point, k, strict, found, count)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _descend(tree, store, point, k, strict, found, count):
     """Go on from what was found in the front."""
     nodes, state, in_front = tree.nodes, tree.state, count
@@ -57,7 +58,7 @@ def _descend(tree, store, point, k, strict, found, count):
     return count
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _take_from_leaf(tree, store, leaf, asked, point, k, strict, found, in_front, count):
     bucket, block = tree.bits.shape[1], tree.nodes[leaf, BLOCK]
     reaching, slot = np.int64(0), 0
@@ -73,7 +74,7 @@ def _take_from_leaf(tree, store, leaf, asked, point, k, strict, found, in_front,
     return count
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _is_among(found, count, row):
     at = 0
     while at < count and found[at] != row:

@@ -33,12 +33,14 @@ from indexes.covering.kd_layout import (
     take_node,
 )
 from indexes.covering.signatures import signature
-from indexes.covering.store import NIL, PLACE
+from indexes.covering.store import PLACE
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
 __all__ = ["kd_delete", "kd_insert", "kd_replace"]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def kd_insert(tree, store, row):
     """Index a row whose box is new; `is_ready` must hold."""
     nodes, bucket = tree.nodes, tree.bits.shape[1]
@@ -71,7 +73,7 @@ def kd_insert(tree, store, row):
         tree.state[SKEWED] = skewed
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def kd_delete(tree, store, row):
     """Take a head out of the tree; its row is still in the store."""
     bucket = tree.bits.shape[1]
@@ -91,7 +93,7 @@ def kd_delete(tree, store, row):
     _look_for_skew(tree, _merge(tree, store, leaf))
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def kd_replace(tree, place, row, head):
     """Let `row`, whose box is equal, stand in the place of `head`."""
     bucket = tree.bits.shape[1]
@@ -101,7 +103,7 @@ def kd_replace(tree, place, row, head):
     tree.members[place] = row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _is_skewed(tree, node, heavier):
     weight = tree.nodes[node, WEIGHT]
     much = 10 * heavier > 7 * weight + 10 * tree.bits.shape[1]
@@ -133,7 +135,7 @@ def _split(tree, store, node):
     join_bits(tree, node)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _count_loss(tree, leaf):
     """Set the bits of a leaf that lost a point, count the loss above, and join bits anew."""
     nodes, block, bits = tree.nodes, tree.nodes[leaf, BLOCK], np.int64(0)
@@ -150,7 +152,7 @@ def _count_loss(tree, leaf):
         node = nodes[node, UP]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _merge(tree, store, leaf):
     """Merge a leaf under the underflow limit with its sibling; the node that stands there now.
 
@@ -194,7 +196,7 @@ def _give_way(tree, leaf, up, sibling):
     release_node(tree, sibling)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def _look_for_skew(tree, node):
     """Note the topmost subtree that has one side too heavy."""
     nodes, skewed = tree.nodes, NIL

@@ -33,7 +33,7 @@ from indexes.covering.graph_kernels import REFUSED, apply
 from indexes.covering.graph_prune import apply_pruned
 from indexes.covering.kd_cover import KDCover
 from indexes.covering.points import MOST_ID, box_point, one_id
-from indexes.covering.unowned import Handle
+from indexes.kernels.borrowed import Handle
 
 __all__ = ["RelationGraph", "Work"]
 

@@ -7,10 +7,11 @@ soon as one dimension rules out all its points.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from indexes.covering.dominance import dominating
-from indexes.covering.store import COMPARED, NIL, PLACE, VISITED, Store, take_chain
+from indexes.covering.store import COMPARED, PLACE, VISITED, Store, take_chain
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
 
 __all__ = ["Scan", "allocate", "check_scan", "resized", "scan_delete", "scan_find", "scan_insert"]
 
@@ -39,12 +40,12 @@ def resized(scan: Scan, blocks: int) -> Scan:
     return copy._replace(state=scan.state)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def scan_is_ready(scan):
     return scan.state[COUNT] < len(scan.members)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def scan_insert(scan, store, row):
     place = scan.state[COUNT]
     scan.state[COUNT] += 1
@@ -55,7 +56,7 @@ def scan_insert(scan, store, row):
     store.links[row, PLACE] = place
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def scan_delete(scan, store, row):
     """The last point moves into the place of the one that leaves."""
     place = store.links[row, PLACE]
@@ -71,7 +72,7 @@ def scan_delete(scan, store, row):
         scan.blocks[last // BLOCK_POINTS, j, last % BLOCK_POINTS] = np.nan
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def scan_find(scan, store, point, k, strict, found):
     """Rows of up to k boxes that cover `point`; with `strict`, none that are equal to it."""
     count, points = 0, scan.state[COUNT]

@@ -5,7 +5,8 @@ that dominates another has all the bits of the other; few points that have them 
 """
 
 import numpy as np
-from numba import njit
+
+from indexes.kernels.decorators import inlined
 
 __all__ = ["BITS", "signature", "thresholds_of"]
 
@@ -25,7 +26,7 @@ def thresholds_of(points: np.ndarray) -> np.ndarray:
     return in_order[(below * len(in_order)).astype(np.int64), dimensions]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def signature(thresholds, point):
     """Which thresholds a point reaches; none where they are NaN."""
     bits, first, width = np.int64(0), 0, len(point)

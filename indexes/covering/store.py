@@ -3,7 +3,7 @@
 A box is kept as the point of the point-dominance form (the covering paper, §IV.A): `(-low, high)`
 for each attribute in turn, so that one box covers another iff its point is at least as great
 everywhere.
-A row keeps its number as long as its id is stored; a released row has id -2 - the next free row.
+A row keeps its number as long as its id is stored (see `indexes.row_table`).
 
 Equal boxes are chained, oldest to newest, and only the newest, the head of the chain, is in the
 index: thousands of equal subscriptions are one point there.
@@ -12,18 +12,20 @@ index: thousands of equal subscriptions are one point there.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from indexes.covering.box_slots import NEWER, NIL, OLDER, PLACE, box_slot, link_boxes, unlink_box
+from indexes.covering.box_slots import NEWER, OLDER, PLACE, box_slot, link_boxes, unlink_box
 from indexes.id_map import check_slots, empty_slots, find, find_many, link, link_many, unlink
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inlined
+from indexes.row_table import LIVE, USED, check_rows, give_back_row, live_rows, new_state, take_row
 
 __all__ = [
-    "COMPARED", "NEWER", "NIL", "OLDER", "PLACE", "VISITED", "RowTable", "Store", "add_row",
-    "allocate", "live_rows", "relabel", "remove_row", "row_of", "take_chain",
+    "COMPARED", "NEWER", "OLDER", "PLACE", "VISITED", "RowTable", "Store", "add_row",
+    "allocate", "relabel", "remove_row", "row_count", "row_of", "take_chain",
 ]  # fmt: skip
 
 VISITED, COMPARED = range(2)  # the first fields of the state of every index: work done
-FREE, USED, LIVE, DISTINCT = range(4)  # fields of `state`
+DISTINCT = 3  # a field of `state`, after those of `row_table`: boxes without their equals
 
 
 class Store(NamedTuple):
@@ -33,7 +35,7 @@ class Store(NamedTuple):
     links: np.ndarray  # i8[rows, 3]  OLDER and NEWER row of an equal box; a head's PLACE
     id_slots: np.ndarray  # i4[]  rows by id, see `indexes.id_map`
     box_slots: np.ndarray  # i4[]  heads by box, probed in the same way
-    state: np.ndarray  # i8[4]  the first free row, rows ever used, live rows, distinct boxes
+    state: np.ndarray  # i8[4]
 
 
 class RowTable:
@@ -64,7 +66,7 @@ class RowTable:
 
     def live(self) -> np.ndarray:
         """The rows in use, ascending."""
-        return np.flatnonzero(self.store.ids[: self.store.state[USED]] >= 0)
+        return live_rows(self.store.ids, self.store.state).astype(np.int64)
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
         """The row of each id, or NIL."""
@@ -95,26 +97,18 @@ class RowTable:
         for name in ("ids", "points", "links"):
             getattr(new, name)[:used] = getattr(old, name)[:used]
         new.state[:] = old.state
-        live = np.flatnonzero(new.ids[:used] >= 0)
+        live = live_rows(new.ids, new.state).astype(np.int64)
         link_many(new.id_slots, new.ids, live)
         link_boxes(new, live)
         self.store = new
 
     def check(self) -> None:
         s, live = self.store, self.live()
-        assert len(live) == len(self) == s.state[LIVE]
+        check_rows(s.ids, s.state)
         assert np.shares_memory(s.bits, s.points) or not len(s.ids)
         assert not np.isnan(s.points[live]).any()
         check_slots(s.id_slots, s.ids, live)
         self._check_chains(live)
-
-        # Every row ever used is live or chained from the first free one, exactly once.
-        free, row = set(), int(s.state[FREE])
-        while row != NIL:
-            assert row not in free
-            free.add(row)
-            row = -2 - int(s.ids[row])
-        assert free == set(range(int(s.state[USED]))) - set(live.tolist())
 
     def _check_chains(self, live: np.ndarray) -> None:
         """Equal boxes are in one chain, and its head is what the slots of boxes know."""
@@ -144,34 +138,28 @@ def allocate(capacity: int, width: int) -> Store:
         links=np.empty((capacity, 3), np.int64),
         id_slots=empty_slots(capacity),
         box_slots=empty_slots(capacity),
-        state=np.array([NIL, 0, 0, 0]),
+        state=new_state(further=1),
     )
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def row_of(s, id):
     """The row of an id, or NIL."""
     return np.int64(find(s.id_slots, s.ids, id))
 
 
-@njit(cache=True, forceinline=True)
-def live_rows(s):
+@inlined
+def row_count(s):
     return s.state[LIVE]
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def add_row(s, id, point):
     """Store a new id; there must be room.  The row becomes the head of its chain.
 
     A box that is new has no place yet: the caller puts it into the index.
     """
-    row = s.state[FREE]
-    if row != NIL:
-        s.state[FREE] = -2 - s.ids[row]
-    else:
-        row = s.state[USED]
-        s.state[USED] += 1
-    s.state[LIVE] += 1
+    row = take_row(s.ids, s.state)
     s.ids[row] = id
     for j in range(len(point)):
         s.points[row, j] = point[j]
@@ -191,7 +179,7 @@ def add_row(s, id, point):
     return row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def remove_row(s, row):
     """Forget a row; where its box goes with it, it must be out of the index by now."""
     older, newer = s.links[row, OLDER], s.links[row, NEWER]
@@ -206,18 +194,16 @@ def remove_row(s, row):
         unlink_box(s, row)
         s.state[DISTINCT] -= 1
     unlink(s.id_slots, s.ids, s.ids[row])
-    s.ids[row] = -2 - s.state[FREE]
-    s.state[FREE] = row
-    s.state[LIVE] -= 1
+    give_back_row(s.ids, s.state, row)
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def relabel(index, place, row, head):
     """Let `row`, whose box is equal, stand in the place of `head`: all that most indexes need."""
     index.members[place] = row
 
 
-@njit(cache=True, forceinline=True)
+@inlined
 def take_chain(s, head, point, k, strict, found, count):
     """Add the rows of a box that covers `point` to those found, newest first, up to k in all.
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from indexes.covering.store import NIL, PLACE, Store
+from indexes.covering.store import PLACE, Store
 from indexes.covering.z_layout import (
     BLOCKS,
     FREE_BLOCK,
@@ -14,6 +14,7 @@ from indexes.covering.z_layout import (
     cells_of,
     comes_before,
 )
+from indexes.kernels import NIL
 
 __all__ = ["check_curve"]
 

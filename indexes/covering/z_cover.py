@@ -5,8 +5,9 @@ import numpy as np
 from indexes import validation
 from indexes.covering import z_layout
 from indexes.covering.cover import Cover
-from indexes.covering.store import NEWER, NIL, PLACE
+from indexes.covering.store import NEWER, PLACE
 from indexes.covering.z_check import check_curve
+from indexes.kernels import NIL
 
 __all__ = ["ZOrderCover"]
 

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from indexes.covering.store import NIL, PLACE
+from indexes.covering.store import PLACE
 from indexes.covering.z_layout import (
     BLOCKS,
     FREE_BLOCK,
@@ -12,6 +12,7 @@ from indexes.covering.z_layout import (
     comes_before,
     set_row,
 )
+from indexes.kernels import NIL
 
 __all__ = ["z_delete", "z_insert", "z_replace"]
 

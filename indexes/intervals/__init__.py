@@ -13,7 +13,7 @@ from indexes.intervals.relaxed import RelaxedArrays, RelaxedMatcher
 from indexes.intervals.scored_index import ScoredArrays
 from indexes.intervals.segment_tree import ScoredSegmentTree
 from indexes.intervals.sopt_r_tree import SOPTArrays, SOPTRTree
-from indexes.intervals.warm_up import warm_up
+from indexes.intervals.warm_up import warm_up_exact, warm_up_live, warm_up_relaxed
 
 __all__ = [
     "ExactMatcher",
@@ -31,5 +31,7 @@ __all__ = [
     "ScoredIntervalTree",
     "ScoredRTree",
     "ScoredSegmentTree",
-    "warm_up",
+    "warm_up_exact",
+    "warm_up_live",
+    "warm_up_relaxed",
 ]

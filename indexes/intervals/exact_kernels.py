@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_layout import inner
-from indexes.intervals.page_kernels import code_of
 from indexes.intervals.row_cursor import new_reader, open_reader, read
+from indexes.kernels.decorators import inner
+from indexes.kernels.quantile_codes import code_of
 
 SCAN = -1  # the plan that reads subscriptions in rank order
 

@@ -13,11 +13,11 @@ import numpy as np
 from numba import njit
 
 from indexes import validation
-from indexes.hits import HitTable, empty_table
+from indexes.hits import HitTable, better, empty_table
 from indexes.intervals.exact_boxes import encode_events
-from indexes.intervals.ir_layout import inner
 from indexes.intervals.matchers import ExactMatcher
 from indexes.intervals.row_cursor import Lists, list_rows
+from indexes.kernels.decorators import inner
 
 __all__ = ["Intersected", "intersect_many"]
 
@@ -65,8 +65,7 @@ def _listed(
 
 @inner
 def _goes_before(keys, row, other):
-    score, other_score = keys.scores[row], keys.scores[other]
-    return score > other_score or (score == other_score and keys.ids[row] < keys.ids[other])
+    return better(keys.scores[row], keys.ids[row], keys.scores[other], keys.ids[other])
 
 
 @inner

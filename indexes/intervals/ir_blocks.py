@@ -11,6 +11,7 @@ kept with the block: a search need not go there to know that it is not worth it.
 
 import numpy as np
 
+from indexes.hits import better
 from indexes.intervals.ir_entries import (
     cut_entry,
     extent,
@@ -20,7 +21,9 @@ from indexes.intervals.ir_entries import (
     set_entry,
     shift,
 )
-from indexes.intervals.ir_layout import NIL, bare, free_block, new_block
+from indexes.intervals.ir_layout import free_block, new_block
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare
 
 
 @bare
@@ -66,11 +69,12 @@ def _rank(t, rows, block, score, id):
     while low < high:
         middle = (low + high) // 2
         ref = refs[block, middle]
-        best = rows.scores[ref] if level == 0 else t.best[ref]
-        if best == score:
+        best, first_id = rows.scores[ref] if level == 0 else t.best[ref], id
+        if best == score:  # only then the first row below has to be found
             for _ in range(level):
                 ref = refs[ref, 0]
-        if best > score or (best == score and rows.ids[ref] < id):
+            first_id = rows.ids[ref]
+        if better(best, first_id, score, id):
             low = middle + 1
         else:
             high = middle

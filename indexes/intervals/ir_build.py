@@ -10,15 +10,9 @@ import numpy as np
 from numba import njit
 
 from indexes.intervals.ir_entries import rate, set_entry
-from indexes.intervals.ir_layout import (
-    NIL,
-    free_block,
-    free_node,
-    hang,
-    inner,
-    new_block,
-    new_node,
-)
+from indexes.intervals.ir_layout import free_block, free_node, hang, new_block, new_node
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inner
 
 MOST_PENDING = 160  # of a depth-first walk; the depth of 2**31 rows is below 64
 

@@ -1,15 +1,13 @@
 """The invariants of an IR-tree, written once; `check()` calls this."""
 
-from itertools import pairwise
-
 import numpy as np
 
+from indexes.hits import is_ranked
 from indexes.intervals.ir_layout import (
     FREE_BLOCK,
     FREE_NODE,
     LIVE_BLOCKS,
     LIVE_NODES,
-    NIL,
     TALLEST,
     TOP,
     USED_BLOCKS,
@@ -18,6 +16,7 @@ from indexes.intervals.ir_layout import (
     Tree,
 )
 from indexes.intervals.ir_skeleton import HEAVIEST
+from indexes.kernels import NIL
 
 
 def check_tree(t: Tree, keys: Rows, live: np.ndarray, bucket: int) -> None:
@@ -73,8 +72,7 @@ def _check_r_tree(t: Tree, keys: Rows, node: int, blocks: list[int]) -> list[int
     assert t.level[root] == 0 or t.filled[root] > 1
     rows: list[int] = []
     _check_block(t, keys, root, root, rows, blocks)
-    ranks = [(-float(keys.scores[row]), int(keys.ids[row])) for row in rows]
-    assert all(a < b for a, b in pairwise(ranks))
+    assert is_ranked(keys.scores[rows], keys.ids[rows])
     return rows
 
 

@@ -13,9 +13,12 @@ only when it is at the front of the heap, so blocks that cannot contribute are n
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_heap import NO_ID, goes_first, new_cursors, rival, sink
-from indexes.intervals.ir_layout import NIL, TOP, VISITED, fused
-from indexes.intervals.scored_bits import lowest_bit
+from indexes.hits import better
+from indexes.intervals.ir_heap import NO_ID, new_cursors, rival, sink
+from indexes.intervals.ir_layout import TOP, VISITED
+from indexes.kernels import NIL
+from indexes.kernels.bits import lowest_bit
+from indexes.kernels.decorators import fused
 
 WORD = 56  # entries that are tested at once: whole vectors of every width, in bits of an int64
 NO_BAR = -np.inf  # the score that rows have to reach when all are wanted
@@ -119,7 +122,7 @@ def _take(refs, scores, ids, block, word, mask, rival_score, rival_id, bar, out,
             return mask, NO_BAR, np.int64(NO_ID), found
         row = refs[block, word + lowest_bit(mask)]
         score, id = scores[row], ids[row]
-        if found == len(out) or score < bar or goes_first(rival_score, rival_id, score, id):
+        if found == len(out) or score < bar or better(rival_score, rival_id, score, id):
             return mask, score, id, found
 
 
@@ -153,7 +156,7 @@ def _follow(t, rows, c, size, lower, upper, bar, out, found):
             score, id = NO_BAR, np.int64(NO_ID)
             break
         score, id = _key(t, rows, c, cursor, level)
-        if found == len(out) or score < bar or goes_first(rival_score, rival_id, score, id):
+        if found == len(out) or score < bar or better(rival_score, rival_id, score, id):
             break
     c.level[cursor] = level
     return score, id, level > top, found, tested

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from indexes.intervals.ir_layout import bare
+from indexes.kernels.decorators import bare
 
 
 @bare

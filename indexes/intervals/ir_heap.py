@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from indexes.hits import better
 from indexes.intervals.ir_build import MOST_PENDING
-from indexes.intervals.ir_layout import LIVE_NODES, TALLEST, fused
+from indexes.intervals.ir_layout import LIVE_NODES, TALLEST
+from indexes.kernels.decorators import fused
 
 NO_ID = -1  # in the key of a cursor above the leaves: among equal scores it goes first
 
@@ -47,19 +49,14 @@ def new_cursors(t):
 
 
 @fused
-def goes_first(score, id, other_score, other_id):
-    return score > other_score or (score == other_score and id < other_id)
-
-
-@fused
 def sink(score, id, cursor, size, i):
     sunk_score, sunk_id, sunk = score[i], id[i], cursor[i]
     child = 2 * i + 1
     while child < size:
         other = child + 1
-        if other < size and goes_first(score[other], id[other], score[child], id[child]):
+        if other < size and better(score[other], id[other], score[child], id[child]):
             child = other
-        if goes_first(sunk_score, sunk_id, score[child], id[child]):
+        if better(sunk_score, sunk_id, score[child], id[child]):
             break
         score[i], id[i], cursor[i] = score[child], id[child], cursor[child]
         i, child = child, 2 * child + 1
@@ -71,6 +68,6 @@ def rival(score, id, size):
     """The best key behind the first one, or one that is behind all."""
     if size < 2:
         return -np.inf, NO_ID
-    if size > 2 and goes_first(score[2], id[2], score[1], id[1]):
+    if size > 2 and better(score[2], id[2], score[1], id[1]):
         return score[2], id[2]
     return score[1], id[1]

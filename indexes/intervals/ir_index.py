@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from indexes.hits import rank_order
 from indexes.intervals.ir_build import Entries, Plan, arrange, blocks_needed, plant, uproot
 from indexes.intervals.ir_check import check_tree
 from indexes.intervals.ir_layout import (
@@ -9,7 +10,6 @@ from indexes.intervals.ir_layout import (
     FREE_NODE,
     LIVE_BLOCKS,
     LIVE_NODES,
-    NIL,
     STATE_FIELDS,
     TALLEST,
     TOP,
@@ -27,6 +27,7 @@ from indexes.intervals.ir_skeleton import (
     lift_rows,
     out_of_balance,
 )
+from indexes.kernels import NIL
 
 BUCKET_BLOCKS = 8  # a subtree that fits into so many blocks is not divided further
 
@@ -105,7 +106,7 @@ class RowIndex:
             over = int(self.tree.over[node])
             side = int(over != NIL and self.tree.right[over] == node)
             entries = uproot(self.tree, node)
-            rank = np.lexsort((keys.ids[entries.rows], -keys.scores[entries.rows]))
+            rank = rank_order(keys.scores[entries.rows], keys.ids[entries.rows])
             self._plant(keys, Entries(*(column[rank] for column in entries)), over, side)
 
     def _plant(self, keys: Rows, entries: Entries, over: int, side: int) -> None:

@@ -12,24 +12,9 @@ a block is that of its first row) and an entry's position (a scan of one block f
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-# A kernel that only kernels call needs no way in from Python, which takes long to compile.
-inner = njit(  # type: ignore[call-overload]
-    cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
-
-# Counting the references to the arrays of a tuple takes longer than most of what kernels do with
-# them.  One that neither makes nor returns arrays can do without, and if every query passes
-# through it, it is best compiled into its callers.
-bare = njit(  # type: ignore[call-overload]
-    cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False
-)
-fused = njit(  # type: ignore[call-overload]
-    cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, forceinline=True
-)
-
-NIL = -1
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare
 
 # Fields of `Tree.state`.
 TOP = 0  # the topmost node, or NIL

@@ -12,7 +12,9 @@ from numba import njit
 from indexes.intervals.ir_blocks import insert_entry, node_of, remove_entry
 from indexes.intervals.ir_build import MOST_PENDING
 from indexes.intervals.ir_entries import position
-from indexes.intervals.ir_layout import LIVE_BLOCKS, LIVE_NODES, NIL, TOP, bare, new_node
+from indexes.intervals.ir_layout import LIVE_BLOCKS, LIVE_NODES, TOP, new_node
+from indexes.kernels import NIL
+from indexes.kernels.decorators import bare
 
 HEAVIEST = 0.7  # a fresh median leaves a child at most 0.5 of the weight
 

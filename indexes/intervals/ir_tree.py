@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from indexes import validation
-from indexes.hits import Hit, HitTable, empty_table, hits_of
+from indexes.hits import Hit, HitTable, empty_table, hits_of, rank_order
 from indexes.intervals.ir_build import Entries
 from indexes.intervals.ir_cursor import begin_scan, scan_on, top_k_rows
 from indexes.intervals.ir_index import RowIndex
@@ -184,7 +184,7 @@ class IRTree:
         self, ids: np.ndarray, lows: np.ndarray, highs: np.ndarray, scores: np.ndarray
     ) -> None:
         # Rows in rank order: what one query reads then lies close together.
-        rank = np.lexsort((ids, -scores))
+        rank = rank_order(scores, ids)
         self._rows.refill(ids[rank], scores[rank])
         self._index.clear(len(ids))
         rows = np.arange(len(ids), dtype=np.int32)

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from indexes import validation
 from indexes.forking import forked
-from indexes.hits import Hit, HitTable, empty_table, hits_of
+from indexes.hits import Hit, HitTable, empty_table, hits_of, rank_key
 from indexes.id_map import ABSENT
 from indexes.intervals.ir_tree import IRTree
 from indexes.intervals.live_base import LiveBase
@@ -171,7 +171,7 @@ class LiveSOPT:
     def _scan(self, value: float) -> Iterator[Hit]:
         changes = self._changes
         base = self._base.scan(value, self._visited)
-        for hit in merge(base, self._delta.scan(value), key=_rank):
+        for hit in merge(base, self._delta.scan(value), key=rank_key):
             yield hit
             if self._changes != changes:
                 raise RuntimeError("the index changed during a scan; start a new scan")
@@ -197,7 +197,7 @@ class LiveSOPT:
         """The k best intervals that meet [low, high]; the ends may be infinite."""
         late = self._delta.top_k_between(low, high, k)  # refuses bad arguments
         early = self._base.top_k_between(float(low), float(high), min(k, len(self)), self._visited)
-        return sorted(early + late, key=_rank)[:k]
+        return sorted(early + late, key=rank_key)[:k]
 
     def rebase(self) -> None:
         """Fold the delta into a new base, without tombstones; the answers stay the same."""
@@ -273,7 +273,3 @@ class LiveSOPT:
 
 def _joined(early: ScoredRows, late: ScoredRows) -> ScoredRows:
     return ScoredRows(*(np.concatenate(columns) for columns in zip(early, late, strict=True)))
-
-
-def _rank(hit: Hit) -> tuple[float, int]:
-    return -hit.score, hit.id

@@ -7,10 +7,13 @@ The base's k-th hit is a bar that little of the delta reaches.
 import numpy as np
 from numba import njit
 
+from indexes.hits import better
 from indexes.intervals.ir_cursor import NO_BAR, next_rows, open_cursors
-from indexes.intervals.ir_heap import goes_first, new_cursors
-from indexes.intervals.ir_layout import NIL, TOP, inner
+from indexes.intervals.ir_heap import new_cursors
+from indexes.intervals.ir_layout import TOP
 from indexes.intervals.packed_r_tree import new_cursor, open_cursor, take
+from indexes.kernels import NIL
+from indexes.kernels.decorators import inner
 
 
 @inner
@@ -57,7 +60,7 @@ def _merge_row(ids, scores, late, count, hit_ids, hit_scores, found):
         if j < 0:
             break
         row = late[j]
-        if i >= 0 and goes_first(scores[row], ids[row], hit_scores[i], hit_ids[i]):
+        if i >= 0 and better(scores[row], ids[row], hit_scores[i], hit_ids[i]):
             id, score, i = hit_ids[i], hit_scores[i], i - 1
         else:
             id, score, j = ids[row], scores[row], j - 1

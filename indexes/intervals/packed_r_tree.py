@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 from indexes.hits import Hit
-from indexes.intervals.scored_bits import lowest_bit
 from indexes.intervals.scored_rows import ScoredRows
+from indexes.kernels.bits import lowest_bit
 
 __all__ = [
     "Cursor",

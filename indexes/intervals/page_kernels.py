@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_layout import bare
-from indexes.prefetching import prefetch
+from indexes.hits import better_at
+from indexes.kernels.decorators import bare
+from indexes.kernels.prefetch import prefetch
+from indexes.kernels.quantile_codes import NO_END, code_of
 
-STEPS = 253  # ascending bounds between the codes 1 to 254
-_AHEAD = 4  # rows whose pages are asked for before they are changed
+_AHEAD = 4  # rows whose pages are prefetched before they are changed
 _LINE = 64  # bytes
 
 
@@ -25,20 +26,7 @@ class Pages(NamedTuple):
     order: np.ndarray  # i4[pages]
     live: np.ndarray  # i8[1]  pages in use
     where: np.ndarray  # i4[rows]  the page of each row
-    bounds: np.ndarray  # f8[d, STEPS]
-
-
-@bare
-def code_of(bounds, j, value):
-    """From 1 to 254, and never less for a greater value."""
-    low, high = 0, bounds.shape[1]
-    while low < high:
-        middle = (low + high) // 2
-        if bounds[j, middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low + 1
+    bounds: np.ndarray  # f8[d, MOST_BOUNDS]  between the codes
 
 
 @njit(cache=True)
@@ -47,7 +35,7 @@ def encode_box(bounds, boxes, row, codes):
         low, high = boxes.lows[row, j], boxes.highs[row, j]
         free = low == -np.inf and high == np.inf
         codes[2 * j] = 0 if free else code_of(bounds, j, low)
-        codes[2 * j + 1] = 255 if free else code_of(bounds, j, high)
+        codes[2 * j + 1] = NO_END if free else code_of(bounds, j, high)
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +65,7 @@ def _page_for(p, score, id):
     while low < high:
         middle = (low + high) // 2
         page = order[middle]
-        if scores[page] > score or (scores[page] == score and ids[page] < id):
+        if better_at(scores, ids, page, score, id):
             low = middle + 1
         else:
             high = middle
@@ -91,7 +79,7 @@ def _position_for(p, keys, page, score, id):
     while low < high:
         middle = (low + high) // 2
         row = refs[page, middle]
-        if scores[row] > score or (scores[row] == score and ids[row] < id):
+        if better_at(scores, ids, row, score, id):
             low = middle + 1
         else:
             high = middle
@@ -99,8 +87,8 @@ def _position_for(p, keys, page, score, id):
 
 
 @bare
-def _ask_for(p, page):
-    """Ask for all that a page has: a change moves about half of it."""
+def _prefetch_page(p, page):
+    """Prefetch all that a page has: a change moves about half of it."""
     size, columns = p.refs.shape[1], p.codes.shape[1]
     for at in range(0, p.filled[page], _LINE // 4):
         prefetch(p.refs, page * size + at)
@@ -156,7 +144,7 @@ def insert_rows(p, keys, boxes, new, start):
             return i
         if i + _AHEAD < len(new):
             ahead = new[i + _AHEAD]
-            _ask_for(p, np.int64(p.order[_page_for(p, keys.scores[ahead], keys.ids[ahead])]))
+            _prefetch_page(p, np.int64(p.order[_page_for(p, keys.scores[ahead], keys.ids[ahead])]))
         row = new[i]
         score, id = keys.scores[row], keys.ids[row]
         p.live[0] = max(p.live[0], 1)
@@ -182,7 +170,7 @@ def insert_rows(p, keys, boxes, new, start):
 def delete_rows(p, keys, old):
     for i in range(len(old)):
         if i + _AHEAD < len(old):
-            _ask_for(p, np.int64(p.where[old[i + _AHEAD]]))
+            _prefetch_page(p, np.int64(p.where[old[i + _AHEAD]]))
         page = p.where[old[i]]
         pos = 0
         while p.refs[page, pos] != old[i]:

@@ -10,16 +10,12 @@ Codes run from 1 to 254; 0 and 255 are for subscriptions that do not constrain t
 
 import numpy as np
 
+from indexes.hits import is_ranked
 from indexes.intervals.exact_boxes import GREATEST, Boxes
-from indexes.intervals.ir_layout import NIL, Rows
-from indexes.intervals.page_kernels import (
-    STEPS,
-    Pages,
-    delete_rows,
-    encode_box,
-    fill,
-    insert_rows,
-)
+from indexes.intervals.ir_layout import Rows
+from indexes.intervals.page_kernels import Pages, delete_rows, encode_box, fill, insert_rows
+from indexes.kernels import NIL
+from indexes.kernels.quantile_codes import MOST_BOUNDS, evenly
 
 
 class RankPages:
@@ -68,7 +64,7 @@ class RankPages:
         assert (p.filled <= self._page).all()
         rows = self.in_order()
         assert sorted(rows.tolist()) == live.tolist()
-        assert (np.lexsort((keys.ids[rows], -keys.scores[rows])) == np.arange(len(rows))).all()
+        assert is_ranked(keys.scores[rows], keys.ids[rows])
         for page in p.order[:used].tolist():
             first = p.refs[page, 0]
             assert (p.scores[page], p.ids[page]) == (keys.scores[first], keys.ids[first])
@@ -88,13 +84,13 @@ class RankPages:
 
 
 def quantiles(sample: Boxes) -> np.ndarray:
-    """Bounds f8[d, STEPS] that part the sampled ends evenly."""
-    bounds = np.zeros((sample.lows.shape[1], STEPS))
+    """Bounds f8[d, MOST_BOUNDS] that part the sampled ends evenly."""
+    bounds = np.zeros((sample.lows.shape[1], MOST_BOUNDS))
     for j, row in enumerate(bounds):
         ends = np.concatenate((sample.lows[:, j], sample.highs[:, j]))
         ends = np.sort(ends[np.abs(ends) < GREATEST])
         if len(ends):
-            row[:] = ends[np.linspace(0, len(ends) - 1, STEPS).astype(np.int64)]
+            row[:] = evenly(ends)
     return bounds
 
 
@@ -108,5 +104,5 @@ def _allocate(attributes: int, page: int, pages: int, rows: int) -> Pages:
         order=np.arange(pages, dtype=np.int32),
         live=np.zeros(1, np.int64),
         where=np.full(rows, NIL, np.int32),
-        bounds=np.zeros((attributes, STEPS)),
+        bounds=np.zeros((attributes, MOST_BOUNDS)),
     )

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexes.intervals.ir_layout import inner
 from indexes.intervals.relaxed_terms import WEIGHT
 from indexes.intervals.scored_rows import distinct
+from indexes.kernels.decorators import inner
 
 _MOST = 64
 _TOO_MANY = -1

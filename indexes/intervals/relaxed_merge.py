@@ -22,9 +22,9 @@ before is one that holds there and does not rank behind the row last read from i
 import numpy as np
 from numba import njit
 
-from indexes.intervals.ir_layout import inner
-from indexes.intervals.relaxed_heap import offer, put_in_order
+from indexes.hits import better, offer, sort_best_first
 from indexes.intervals.relaxed_levels import lower_weight
+from indexes.kernels.decorators import inner
 
 _NO_ID = -1
 _EVERY_ID = np.iinfo(np.int64).max
@@ -37,7 +37,7 @@ def _look_up(terms, row, id, values, source, weights, last):
     for j in range(terms.shape[1]):
         if terms[row, j, 0] <= values[j] <= terms[row, j, 1]:
             weight = terms[row, j, 2]
-            if j != source and (weight > weights[j] or (weight == weights[j] and id <= last[j])):
+            if j != source and not better(weights[j], last[j], weight, id):
                 return 0.0
             score += weight
     return score
@@ -63,7 +63,7 @@ def _is_final(ids, scores, found, weights, last, in_use, counts_in_use):
     if scores[0] > threshold:
         return True
     for j in range(len(weights)):
-        if weights[j] > 0.0 and ids[0] <= last[j]:
+        if weights[j] > 0.0 and not better(threshold, last[j], scores[0], ids[0]):
             lower = lower_weight(in_use[j], counts_in_use[j], weights[j])
             if _sum_but(weights, j, lower) < threshold:
                 return True
@@ -116,7 +116,7 @@ def merge(lists, terms, row_ids, values, chosen, levels, floors, left, table):
             left[event] = 0
         if found == len(ids):
             floors[event] = max(floors[event], scores[0])
-        put_in_order(ids, scores, found)
+        sort_best_first(ids, scores, found)
         table.counts[event] = found
         all_read += read
     return all_read

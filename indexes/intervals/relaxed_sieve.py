@@ -1,7 +1,7 @@
 """All subscriptions of a relaxed matcher, with terms coarse enough to scan at once.
 
 Layout: row r is at position r % PAGE of page r // PAGE.  A page has, attribute after attribute,
-a byte for each end (monotone codes, see `page_kernels.code_of`) and the weight in whole steps,
+a byte for each end (monotone codes, see `quantile_codes`) and the weight in whole steps,
 rounded up, so that a few vector instructions bound the scores of many subscriptions from above.
 Only those that may reach the k-th best are looked up.  A row that is not in use, and an attribute
 that is not constrained, has 255 and 0 for ends and no steps: no event meets it.
@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from indexes.hits import better, offer, sort_best_first
 from indexes.intervals.exact_boxes import GREATEST, Boxes
-from indexes.intervals.ir_layout import Rows, inner
-from indexes.intervals.page_kernels import STEPS, code_of
+from indexes.intervals.ir_layout import Rows
 from indexes.intervals.rank_pages import quantiles
-from indexes.intervals.relaxed_heap import offer, put_in_order
 from indexes.intervals.relaxed_terms import HIGH, LOW, score_of
+from indexes.kernels.decorators import inner
+from indexes.kernels.quantile_codes import MOST_BOUNDS, code_of
 
 PAGE = 256
 MOST_ATTRIBUTES = 10_000  # rounding each weight up must leave most steps for the weights
@@ -36,7 +37,7 @@ class Coarse(NamedTuple):
     steps: np.ndarray  # u2[pages, d, PAGE]
     tops: np.ndarray  # f8[pages]  no total weight of a row of the page is greater
     firsts: np.ndarray  # i8[pages]  no id of a row of the page is less
-    bounds: np.ndarray  # f8[d, STEPS]  between the codes
+    bounds: np.ndarray  # f8[d, MOST_BOUNDS]  between the codes
     width: np.ndarray  # f8[1]  of a step
 
 
@@ -102,7 +103,7 @@ def _allocate(attributes: int, pages: int) -> Coarse:
         steps=np.zeros((pages, attributes, PAGE), np.uint16),
         tops=np.zeros(pages),
         firsts=np.full(pages, _EVERY_ID),
-        bounds=np.zeros((attributes, STEPS)),
+        bounds=np.zeros((attributes, MOST_BOUNDS)),
         width=np.ones(1),
     )
 
@@ -176,7 +177,7 @@ def _left(tops, firsts, page, floor, worst):
     """How many pages from this one on may have a row that is among the best."""
     left = 0
     for i in range(page, len(tops)):
-        left += (tops[i] > floor) | ((tops[i] == floor) & (firsts[i] <= worst))
+        left += not better(floor, worst, tops[i], firsts[i])
     return left
 
 
@@ -202,7 +203,7 @@ def scan(c, terms, keys, values, chosen, least, floors, left, table):
         left[event] = 0
         for page in range(len(tops)):
             worst = ids[0] if found == len(ids) and scores[0] == floor else _EVERY_ID
-            if tops[page] < floor or (tops[page] == floor and firsts[page] > worst):
+            if better(floor, worst, tops[page], firsts[page]):
                 continue
             if sifted >= least:
                 left[event] = _left(tops, firsts, page, floor, worst)
@@ -217,5 +218,5 @@ def scan(c, terms, keys, values, chosen, least, floors, left, table):
                     terms, row_ids, point, page, maybe, eights, ids, scores, found, floor
                 )
         floors[event], table.counts[event] = floor, found
-        put_in_order(ids, scores, found)
+        sort_best_first(ids, scores, found)
     return all_sifted

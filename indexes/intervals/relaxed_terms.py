@@ -11,7 +11,7 @@ import numpy as np
 
 from indexes import validation
 from indexes.intervals.exact_boxes import encode_events
-from indexes.intervals.ir_layout import inner
+from indexes.kernels.decorators import inner
 
 LOW, HIGH, WEIGHT = 0, 1, 2
 _POSITIVE = "a finite number > 0 was expected"

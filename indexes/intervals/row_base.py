@@ -13,12 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from indexes.hits import rank_order
 from indexes.intervals.ir_build import Entries
-from indexes.intervals.ir_layout import NIL, Rows
+from indexes.intervals.ir_layout import Rows
 from indexes.intervals.packed_r_tree import PackedRTree, check_packed, pack
-from indexes.intervals.scored_rows import ScoredRows, reordered, stable_order
+from indexes.intervals.scored_rows import ScoredRows, reordered
 from indexes.intervals.sopt_arrange import score_optimal
 from indexes.intervals.sopt_check import check_order
+from indexes.kernels import NIL
+from indexes.kernels.sorting import stable_order
 
 
 class Base(NamedTuple):
@@ -70,7 +73,7 @@ def check_base(base: Base, covered: np.ndarray, column: ScoredRows, own: np.ndar
     assert (lows == column.lows[rows]).all()
     assert (highs == column.highs[rows]).all()
     ranks = np.empty(len(rows), np.int64)
-    ranks[np.lexsort((column.ids[rows], -column.scores[rows]))] = np.arange(len(rows))
+    ranks[rank_order(column.scores[rows], column.ids[rows])] = np.arange(len(rows))
     check_order(lows, highs, ranks)
 
 

@@ -9,11 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from indexes.hits import better
 from indexes.intervals.ir_cursor import NO_BAR, next_rows, open_cursors
-from indexes.intervals.ir_heap import Cursors, goes_first, new_cursors
-from indexes.intervals.ir_layout import NIL, Tree, fused
+from indexes.intervals.ir_heap import Cursors, new_cursors
+from indexes.intervals.ir_layout import Tree
 from indexes.intervals.packed_r_tree import Cursor, new_cursor, open_cursor, take
 from indexes.intervals.row_base import Base
+from indexes.kernels import NIL
+from indexes.kernels.decorators import fused
 
 _MOST_AHEAD = 256  # rows
 _MORE = 4  # in `Reader.state`
@@ -84,7 +87,7 @@ def _read_ahead(base, covered, r, lower, upper, visited):
 
 @fused
 def _goes_before(keys, row, other):
-    return goes_first(keys.scores[row], keys.ids[row], keys.scores[other], keys.ids[other])
+    return better(keys.scores[row], keys.ids[row], keys.scores[other], keys.ids[other])
 
 
 @fused

@@ -1,15 +1,17 @@
 """Rows: the ids and scores that the trees of one index rank, found by id.
 
 A row keeps its number as long as its id is indexed, so trees refer to rows and nothing has to
-be looked up when their blocks split or merge.  A released row has id -2 - the next free row.
+be looked up when their blocks split or merge (see `indexes.row_table`).
 """
 
 import numpy as np
 from numba import njit
 
+from indexes.hits import rank_order
 from indexes.id_map import check_slots, empty_slots, find_many, link, link_many, unlink
-from indexes.intervals.ir_layout import NIL, Rows
-from indexes.intervals.scored_rows import stable_order
+from indexes.intervals.ir_layout import Rows
+from indexes.kernels import NIL
+from indexes.row_table import LIVE, check_rows, give_back_row, live_rows, new_state, take_row
 
 
 class RowTable:
@@ -21,10 +23,10 @@ class RowTable:
     def _clear(self, capacity: int) -> None:
         self.keys = Rows(np.empty(capacity, np.int64), np.empty(capacity))
         self._slots = empty_slots(capacity)
-        self._state = np.array([NIL, 0, 0])  # first free row, rows ever used, live rows
+        self._state = new_state()
 
     def __len__(self) -> int:
-        return int(self._state[2])
+        return int(self._state[LIVE])
 
     @property
     def capacity(self) -> int:
@@ -36,7 +38,7 @@ class RowTable:
 
     def live(self) -> np.ndarray:
         """The rows in use, ascending."""
-        return np.flatnonzero(self.keys.ids[: self._state[1]] >= 0).astype(np.int32)
+        return live_rows(self.keys.ids, self._state)
 
     def rows_of(self, ids: np.ndarray) -> np.ndarray:
         """The row of each id, or NIL."""
@@ -84,41 +86,24 @@ class RowTable:
 
     def check(self) -> None:
         live = self.live()
-        assert len(live) == len(self)
+        check_rows(self.keys.ids, self._state)
         check_slots(self._slots, self.keys.ids, live)
         assert np.isfinite(self.keys.scores[live]).all()
 
-        # Every row ever used is live or chained from the first free one, exactly once.
-        free, row = set(), int(self._state[0])
-        while row != NIL:
-            assert row not in free
-            free.add(row)
-            row = -2 - int(self.keys.ids[row])
-        assert free == set(range(int(self._state[1]))) - set(live.tolist())
-
 
 def by_rank(keys: Rows, rows: np.ndarray) -> np.ndarray:
-    """The rows by score descending, then by id ascending."""
-    ids = keys.ids[rows]
-    if (ids[1:] < ids[:-1]).any():
-        rows = rows[np.argsort(ids)]
-    return rows[stable_order(-keys.scores[rows])]
+    """The rows in rank order."""
+    return rows[rank_order(keys.scores[rows], keys.ids[rows])]
 
 
 @njit(cache=True, nogil=True)
 def _take(keys, slots, state, ids, scores, rows):
     for i in range(len(ids)):
-        row = state[0]
-        if row != NIL:
-            state[0] = -2 - keys.ids[row]
-        else:
-            row = state[1]
-            state[1] += 1
+        row = take_row(keys.ids, state)
         keys.ids[row] = ids[i]
         keys.scores[row] = scores[i]
         link(slots, keys.ids, row)
         rows[i] = row
-    state[2] += len(ids)
 
 
 @njit(cache=True, nogil=True)
@@ -126,6 +111,4 @@ def _release(keys, slots, state, rows):
     for i in range(len(rows)):
         row = rows[i]
         unlink(slots, keys.ids, keys.ids[row])
-        keys.ids[row] = -2 - state[0]
-        state[0] = row
-    state[2] -= len(rows)
+        give_back_row(keys.ids, state, row)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from indexes.hits import better
 from indexes.intervals.packed_r_tree import PackedRTree, new_cursor, open_cursor, take
 from indexes.intervals.scored_heap import drop_first, new_heap, push
 
@@ -113,7 +114,7 @@ def _best_of_slice(left, start, stop, ranks, visited):
 
 @njit(cache=True)
 def _goes_first(t, i, j):
-    return t.scores[i] > t.scores[j] or (t.scores[i] == t.scores[j] and t.ids[i] < t.ids[j])
+    return better(t.scores[i], t.ids[i], t.scores[j], t.ids[j])
 
 
 @njit(cache=True, nogil=True)

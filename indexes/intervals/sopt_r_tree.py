@@ -19,10 +19,11 @@ from indexes import validation
 from indexes.hits import Hit, HitTable
 from indexes.intervals.packed_r_tree import check_packed, pack, scan_packed, top_k_packed
 from indexes.intervals.scored_index import ScoredIndex
-from indexes.intervals.scored_rows import ScoredRows, reordered, stable_order
+from indexes.intervals.scored_rows import ScoredRows, reordered
 from indexes.intervals.sopt_arrange import Arrangement, score_optimal
 from indexes.intervals.sopt_check import check_arrangement
 from indexes.intervals.sopt_left_order import check_left_order, left_order, top_k_meeting
+from indexes.kernels.sorting import stable_order
 
 __all__ = ["SOPTArrays", "SOPTRTree"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.intervals.scored_bits import highest_bit, lowest_bit
+from indexes.kernels.bits import highest_bit, lowest_bit
 
 __all__ = [
     "SlotSet",

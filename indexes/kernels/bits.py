@@ -4,6 +4,8 @@ A word is an int64; without the compiler also a Python number of up to 64 bits. 
 first parameter is the compiler's, which type checkers cannot know.)
 """
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
@@ -12,7 +14,7 @@ __all__ = ["highest_bit", "lowest_bit", "popcount"]
 
 _WORD = (1 << 64) - 1
 # Also where the caller does without counting references: not even a call is left.
-_FUSED = {"forceinline": True, "_nrt": False}
+_FUSED: Any = {"forceinline": True, "_nrt": False}
 
 
 def lowest_bit(word):

@@ -1,10 +1,12 @@
 """How kernels are compiled; all are kept on disk.
 
-called from Python                     njit(cache=True), with nogil=True if it takes long
-called by kernels only                 inner
-... and makes no array                 bare
-... and on the path of every query     fused
-as fused, but makes arrays             inlined
+    called from Python                     njit(cache=True), with nogil=True if it takes long
+    called by kernels only                 inner
+    ... and makes no array                 bare
+    ... and on the path of every query     fused
+    as fused, but makes arrays             inlined
+
+The further down, the longer callers take to compile: without a measured reason, one of the first.
 """
 
 from numba import njit
@@ -30,4 +32,4 @@ fused = njit(  # type: ignore[call-overload]
 
 # Becomes part of its callers as well.  May make arrays, and Python may call it, so references are
 # counted: callers take arrays without an owner (see `borrowed`) where that costs too much.
-inlined = njit(cache=True, forceinline=True)  # type: ignore[call-overload]
+inlined = njit(cache=True, forceinline=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from indexes.hits import merge_shards
 from indexes.kinds import new_index
 from spark_streaming.tasks.shard_state import ShardState
 from spark_streaming.tasks.worker_process import keep_quick
@@ -135,9 +136,9 @@ def _answers(
 
 
 class _ShardHits(NamedTuple):
-    events: np.ndarray  # i8[h]
-    shards: np.ndarray  # i4[h]
-    ids: np.ndarray  # i8[h]
+    shard: int
+    counts: np.ndarray  # i8[m]  by event
+    ids: np.ndarray  # i8[h]  event after event, each event's best first
     scores: np.ndarray  # f8[h]
     texts: ByteStrings  # the subscriptions' ids as JSON strings
 
@@ -151,8 +152,8 @@ def _shard_hits(name: BaseName, values: Any, ks: np.ndarray, plan: MatchPlan) ->
     rows = pa.array(np.searchsorted(ids, found))
     texts = [msgspec.json.encode(key.decode()) for key in keys.take(rows).to_pylist()]
     return _ShardHits(
-        np.repeat(np.arange(len(values)), counts),
-        np.full(len(found), name.shard, np.int32),
+        name.shard,
+        counts,
         found,
         table.scores[valid],
         ByteStrings.pack(texts),
@@ -174,19 +175,15 @@ def _loaded(name: BaseName, store: str, kind: str, layout: bytes) -> tuple[Any, 
 
 
 def _merged(parts: list[_ShardHits], ks: np.ndarray) -> Hits:
-    """The best of all shards: score descending, then the older, then the lower shard."""
-    events, shards, ids, scores = (
-        np.concatenate([getattr(part, field) for part in parts])
-        for field in ("events", "shards", "ids", "scores")
-    )
+    """The best of all shards; of equal hits that of the lower shard."""
+    parts = sorted(parts, key=lambda part: part.shard)
+    ids = np.concatenate([part.ids for part in parts])
+    scores = np.concatenate([part.scores for part in parts])
     lengths = np.concatenate([part.texts.lengths for part in parts])
     starts = np.cumsum(lengths, dtype=np.int64) - lengths
     texts = np.concatenate([part.texts.data for part in parts])
-    order = np.lexsort((shards, ids, -scores, events))
-    counts = np.bincount(events, minlength=len(ks))
-    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    best = order[rank < np.repeat(ks, counts)]
-    return Hits(np.minimum(counts, ks), scores[best], starts[best], lengths[best], texts)
+    counts, best = merge_shards(np.stack([part.counts for part in parts]), ks, scores, ids)
+    return Hits(counts, scores[best], starts[best], lengths[best], texts)
 
 
 def _only(hits: Hits, first: int, last: int) -> Hits:

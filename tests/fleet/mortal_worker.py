@@ -19,7 +19,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from podium.cli import main
 from workers.matcher.frame_queue import FrameQueue
 from workers.shard.shard import Shard
-from workers.shard.subscription_reader import SubscriptionReader
+from workers.shard.feed import SubscriptionReader
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.snapshots.store import SnapshotStore
 

@@ -30,6 +30,7 @@ class Subject(ABC):
     name: str
     has_bases = True  # `replace_base` takes trees from elsewhere
     goes_stale = False  # has something to set in order beside its bases
+    drops_bases = False  # where most has changed at once; others wait for a rebase
     subscriptions: st.SearchStrategy[Subscription]
     events: st.SearchStrategy[Event]
     probes: Sequence[Event]  # at which a matcher is looked at

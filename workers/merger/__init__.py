@@ -1,0 +1,6 @@
+"""The merger: the answers of all shards to a frame become match records.
+
+merger.py    reads, writes, commits
+assembly.py  which answers to a frame are there, and the best of all shards' hits
+progress.py  what a merger tells its successor, in the metadata of its commits
+"""

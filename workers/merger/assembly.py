@@ -1,4 +1,8 @@
-"""Which frames wait for which shards, and which are out: the merger's memory, without Kafka."""
+"""From the shards' answers to whole frames: which are there, which wait, and what they add up to.
+
+A frame waits for every shard that takes part.  Then the hits of all shards are merged, the best of
+each event first.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -6,10 +10,79 @@ from typing import NamedTuple
 
 import numpy as np
 
+from indexes.hits import merge_shards
 from topics.frames import FrameId
+from topics.matches import Hits
 from topics.partials import Partial
-from workers.merger.merging import MergedFrame, merge
 from workers.merger.progress import Mark, MergeProgress, Progress
+
+
+class MergedFrame(NamedTuple):
+    partition: int  # of the events topic
+    offsets: np.ndarray  # i8[m]
+    timestamps: np.ndarray  # i8[m]
+    keys: list[bytes | None]
+    hits: Hits
+    as_of: list[dict[int, int]]  # by shard: one for all events, or several
+    as_of_by: np.ndarray  # i8[m]  which of them is an event's
+
+
+def merge(partials: Iterable[Partial]) -> MergedFrame:
+    """The best hits of each event over all shards; of equal ones that of the lower shard.
+
+    Shards may have been asked about different events of the frame.
+    """
+    partials = sorted(partials, key=lambda partial: partial.shard)
+    offsets = partials[0].offsets
+    if any(not np.array_equal(offsets, partial.offsets) for partial in partials[1:]):
+        offsets = np.unique(np.concatenate([partial.offsets for partial in partials]))
+    events = len(offsets)
+    timestamps, ks = np.zeros(events, np.int64), np.zeros(events, np.int64)
+    keys: list[bytes | None] = [None] * events
+    unnamed = np.ones(events, np.bool_)  # their keys are the same in every partial: unpack once
+    counts = np.zeros((len(partials), events), np.int64)
+    answered = np.zeros((len(partials), events), np.bool_)
+    for i, partial in enumerate(partials):
+        rows = np.searchsorted(offsets, partial.offsets)
+        timestamps[rows], ks[rows] = partial.timestamps, partial.ks
+        if unnamed[rows].any():
+            unnamed[rows] = False
+            for row, key in zip(rows.tolist(), partial.keys.unpack(), strict=True):
+                keys[row] = key
+        counts[i, rows], answered[i, rows] = partial.counts, True
+    return MergedFrame(
+        partials[0].frame_id.partition,
+        offsets,
+        timestamps,
+        keys,
+        _merged_hits(partials, counts, ks),
+        *_as_of(partials, answered),
+    )
+
+
+def _as_of(
+    partials: list[Partial], answered: np.ndarray
+) -> tuple[list[dict[int, int]], np.ndarray]:
+    """A shard that was not asked about an event counts as of its routes, which left it out."""
+    patterns, pattern_of = np.array([[True] * len(partials)]), np.zeros(answered.shape[1], np.int64)
+    if not answered.all():
+        patterns, pattern_of = np.unique(answered.T, axis=0, return_inverse=True)
+    by_routes = dict(enumerate(partials[0].routes_as_of.tolist()))
+    return [
+        by_routes | {p.shard: p.as_of for p, asked in zip(partials, pattern, strict=True) if asked}
+        for pattern in patterns.tolist()
+    ], pattern_of
+
+
+def _merged_hits(partials: list[Partial], counts: np.ndarray, ks: np.ndarray) -> Hits:
+    scores = np.concatenate([partial.scores for partial in partials])
+    ids = np.concatenate([partial.ids for partial in partials])
+    lengths = np.concatenate([partial.id_texts.lengths for partial in partials])
+    texts = np.concatenate([partial.id_texts.data for partial in partials])
+    text_starts = np.cumsum(lengths, dtype=np.int64) - lengths
+    merged_counts, chosen = merge_shards(counts, ks, scores, ids)
+    return Hits(merged_counts, scores[chosen], text_starts[chosen], lengths[chosen], texts)
+
 
 _NOTHING: Mark = (-1, -1)
 

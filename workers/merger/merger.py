@@ -16,8 +16,7 @@ from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
 from topics.headers import AS_OF, format_token
 from topics.kafka.producer import Outbox
-from workers.merger.assembly import Assembly
-from workers.merger.merging import MergedFrame
+from workers.merger.assembly import Assembly, MergedFrame
 from workers.merger.progress import MergeProgress
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics

@@ -8,7 +8,7 @@ from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import bundle, unbundle
 from topics.frames import Frame
 from topics.partials import Partial
-from workers.merger.merging import merge
+from workers.merger.assembly import merge
 from workers.router.warm_up import received_frames
 
 

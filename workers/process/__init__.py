@@ -1,0 +1,9 @@
+"""What every worker process has, whatever its role.
+
+context.py       settings, names, clients, and the patience to wait for broker and topics
+health.py        `/livez`, `/readyz`, `/metrics`        metrics.py  what is counted
+records.py       the one safe way to read a topic: what cannot be read is stepped over
+group_reader.py  reading as a member of a group: assignment, commits (router, merger)
+topic_watch.py   notices topics that were made anew
+latency.py       background work does not delay frames
+"""

@@ -13,11 +13,31 @@ from confluent_kafka.admin import AdminClient
 from configs.collection import Collection
 from configs.kafka_client import kafka_client_config
 from configs.settings import Settings
+from topics.catalogue import group_name, topic_name
 from topics.kafka.topic_ids import find_topic
+from topics.kinds import KINDS
 from workers.process.health import Health, Probe, serve
-from workers.process.names import Names
 
 log = logging.getLogger(__name__)
+
+
+class Names(NamedTuple):
+    """Names in Kafka that belong to one collection."""
+
+    prefix: str
+    collection: str
+
+    @classmethod
+    def of(cls, settings: Settings, collection: Collection) -> "Names":
+        return cls(settings.prefix, collection.name)
+
+    def topic(self, topic: str) -> str:
+        return topic_name(self.prefix, self.collection, topic)
+
+    def group(self, group: str) -> str:
+        """A consumer group of `topics.catalogue.GROUPS`."""
+        return group_name(self.prefix, self.collection, group)
+
 
 BROKER = "broker"
 TOPICS = "topics"
@@ -140,8 +160,9 @@ def wrong_partitions(context: Context, partitions: Mapping[str, int]) -> str:
 
 
 def _ask_broker(context: Context, admin: AdminClient) -> None:
+    topic = KINDS[context.collection.kind].topics[0]  # any: all of them would be a long answer
     try:
-        admin.list_topics(context.names.topic("frames"), timeout=REPLY_S)
+        admin.list_topics(context.names.topic(topic), timeout=REPLY_S)
     except KafkaException as error:
         admin.poll(0)  # calls `error_cb`, which hears why
         raise ConnectionError(unreachable(context, error.args[0])) from None

@@ -4,31 +4,62 @@ from prometheus_client import Counter, Gauge, Histogram
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-EVENTS = Counter("podium_events_total", "Events packed into frames", ["collection"])
-FRAMES = Counter(
-    "podium_frames_total", "Frames sent (router) or answered (matcher)", ["collection"]
+EVENTS = Counter(
+    "podium_events_total", "Events that the router has packed into frames", ["collection"]
 )
-DEAD_LETTERS = Counter("podium_dead_letters_total", "Records refused", ["collection", "topic"])
+FRAMES = Counter(
+    "podium_frames_total",
+    "Frames that the router has sent, or that the matcher has answered",
+    ["collection"],
+)
+DEAD_LETTERS = Counter(
+    "podium_dead_letters_total",
+    "Records refused and written to a dead-letter topic",
+    ["collection", "topic"],
+)
 ASKED = Counter(
     "podium_router_pairs_total",
-    "Events times shards, by whether the event went to the shard or its routes kept it out",
+    "Pairs of event and shard, by whether the event was sent or kept out by the routes",
     ["collection", "result"],
 )
 ROUTES_REFUSED = Counter(
-    "podium_routes_refused_total", "Route records that could not be used", ["collection", "shard"]
+    "podium_routes_refused_total",
+    "Records of routes that the router could not use",
+    ["collection", "shard"],
 )
-LINGER = Gauge("podium_router_linger_seconds", "How long the router gathers events", ["collection"])
+LINGER = Gauge(
+    "podium_router_linger_seconds",
+    "Seconds for which the router gathers events into one batch",
+    ["collection"],
+)
 ANSWER_SECONDS = Histogram(
-    "podium_answer_seconds", "Time to answer one frame", ["collection"], buckets=_SECONDS
+    "podium_answer_seconds",
+    "Seconds in which the index of a shard answers one frame",
+    ["collection"],
+    buckets=_SECONDS,
 )
 SHARDS = Gauge("podium_shards", "Shards that the matcher holds, restored or not", ["collection"])
-CHANGES = Counter("podium_subscription_changes_total", "Changes applied", ["collection", "shard"])
-SUBSCRIPTIONS = Gauge("podium_subscriptions", "Live subscriptions", ["collection", "shard"])
-FEED_LAG = Gauge("podium_feed_lag_records", "Records behind", ["collection", "shard"])
-INDEX_BYTES = Gauge("podium_index_bytes", "Memory of the index", ["collection", "shard"])
+CHANGES = Counter(
+    "podium_subscription_changes_total",
+    "Changes of subscriptions applied to the shard",
+    ["collection", "shard"],
+)
+SUBSCRIPTIONS = Gauge(
+    "podium_subscriptions", "Subscriptions that the shard holds", ["collection", "shard"]
+)
+FEED_LAG = Gauge(
+    "podium_feed_lag_records",
+    "Records of subscriptions that the shard has not applied yet",
+    ["collection", "shard"],
+)
+INDEX_BYTES = Gauge(
+    "podium_index_bytes",
+    "Bytes of memory that the index of the shard takes",
+    ["collection", "shard"],
+)
 DELTA_SHARE = Gauge(
     "podium_delta_share",
-    "How much of the index came since its optimal part was built",
+    "Share of the index, 0 to 1, that came since its base was built",
     ["collection", "shard"],
 )
 UNPLACED = Gauge(
@@ -36,9 +67,13 @@ UNPLACED = Gauge(
     "Conjunctions that match nothing, as the shard has too many attributes to index theirs",
     ["collection", "shard"],
 )
-ROUTES = Gauge("podium_routes", "Boxes published for the router", ["collection", "shard"])
+ROUTES = Gauge(
+    "podium_routes", "Boxes that the shard has published as its routes", ["collection", "shard"]
+)
 RENEWALS = Counter(
-    "podium_index_renewals_total", "Indexes rebuilt beside live ones", ["collection", "shard"]
+    "podium_index_renewals_total",
+    "Indexes rebuilt beside the live index and swapped in",
+    ["collection", "shard"],
 )
 BASES = Counter(
     "podium_bases_total",
@@ -46,7 +81,9 @@ BASES = Counter(
     ["collection", "shard", "result"],
 )
 BASE_OFFSET = Gauge(
-    "podium_base_next_offset", "Up to where the latest base speaks", ["collection", "shard"]
+    "podium_base_next_offset",
+    "First subscription offset that is not in the base of the shard",
+    ["collection", "shard"],
 )
 RESTORES = Counter(
     "podium_restores_total",
@@ -54,18 +91,36 @@ RESTORES = Counter(
     ["collection", "shard", "start"],
 )
 SNAPSHOTS = Counter(
-    "podium_snapshots_total", "Snapshots, by how they ended", ["collection", "shard", "result"]
+    "podium_snapshots_total",
+    "Snapshots of the shard, by whether they were written or why not",
+    ["collection", "shard", "result"],
 )
 SNAPSHOT_SECONDS = Gauge(
-    "podium_snapshot_seconds", "Writing the latest snapshot", ["collection", "shard"]
+    "podium_snapshot_seconds",
+    "Seconds that writing the latest snapshot of the shard took",
+    ["collection", "shard"],
 )
 SNAPSHOT_OFFSET = Gauge(
-    "podium_snapshot_next_offset", "Up to where it speaks", ["collection", "shard"]
+    "podium_snapshot_next_offset",
+    "First subscription offset that is not in the latest snapshot of the shard",
+    ["collection", "shard"],
 )
-SNAPSHOT_BYTES = Gauge("podium_snapshot_bytes", "Its size", ["collection", "shard"])
-MATCHES = Counter("podium_matches_total", "Match records written", ["collection"])
-PENDING_FRAMES = Gauge("podium_merger_pending_frames", "Frames half answered", ["collection"])
-PENDING_BYTES = Gauge("podium_merger_pending_bytes", "Their size", ["collection"])
+SNAPSHOT_BYTES = Gauge(
+    "podium_snapshot_bytes", "Bytes of the latest snapshot of the shard", ["collection", "shard"]
+)
+MATCHES = Counter(
+    "podium_matches_total", "Match records that the merger has written", ["collection"]
+)
+PENDING_FRAMES = Gauge(
+    "podium_merger_pending_frames",
+    "Frames that some shards have answered and others have not",
+    ["collection"],
+)
+PENDING_BYTES = Gauge(
+    "podium_merger_pending_bytes",
+    "Bytes of the answers to frames that are not complete",
+    ["collection"],
+)
 ORPHANED_FRAMES = Counter(
     "podium_merger_orphaned_frames_total",
     "Half-answered frames given up because their events were answered in other frames",
@@ -78,7 +133,7 @@ LOST_FRAMES = Counter(
 )
 END_TO_END_SECONDS = Histogram(
     "podium_end_to_end_seconds",
-    "From an event's timestamp to its match record",
+    "Seconds from the timestamp of an event to its match record",
     ["collection"],
     buckets=_SECONDS,
 )

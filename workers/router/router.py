@@ -53,7 +53,7 @@ class Router:
         self._rate = _Rate()
         self._routes = None
         if collection.routing.enabled:
-            from workers.router.route_reader import (
+            from workers.router.routes import (
                 RouteReader,  # with the index that it keeps them in
             )
 

@@ -43,7 +43,7 @@ class ShardService(Service):
         self._routes = None
         if context.collection.routing.enabled:
             # Here: it comes with the index that finds what covers what.
-            from workers.routing.publisher import RoutePublisher
+            from workers.routing.route_set import RoutePublisher
 
             self._routes = RoutePublisher(context, shard, outbox)
         self._written: asyncio.Future = asyncio.get_running_loop().create_future()

@@ -1,5 +1,14 @@
-"""A snapshot: the arrays of a shard, and a head that says what they are the state of."""
+"""A snapshot: the arrays of a shard, and a head that says what they are the state of.
 
+Most whole numbers in it are small, or ascend in small steps, and are stored in fewer bytes.  Such
+an array has its form, and the type to go back to, in its name:
+
+    ids                as it is
+    ids/steps/<i8      each number less the one before, in the narrowest type that holds them
+    ids/narrow/<i4     the numbers themselves, in the narrowest type that holds them
+"""
+
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -9,7 +18,6 @@ from configs.collection import Collection
 from storage import array_blob
 from storage.array_blob import BlobError
 from workers.snapshots.errors import NoSnapshot
-from workers.snapshots.narrowing import narrowed, widened
 
 MAGIC = b"PODS"
 # Any change of the head or of the arrays' meaning needs another one: the snapshots before it are
@@ -117,3 +125,47 @@ def check_usable(
             f"got one that is {age_s / _DAY_S:.1f} days old, expected at most"
             f" {expected.max_age_s / _DAY_S:.1f}: it may miss an unsubscription",
         )
+
+
+__all__ = ["narrowed", "widened"]
+
+_NARROW = (np.uint8, np.uint16, np.uint32)
+
+
+def narrowed(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return dict(_narrowed(name, array) for name, array in arrays.items())
+
+
+def _narrowed(name: str, array: np.ndarray) -> tuple[str, np.ndarray]:
+    if "/" in name:
+        raise ValueError(f"got array {name!r}, expected a name without a slash")
+    if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array) or array.min() < 0:
+        return name, array
+    form, numbers = "narrow", array
+    if (array[1:] >= array[:-1]).all():
+        form, numbers = "steps", np.diff(array, prepend=array.dtype.type(0))
+    largest = numbers.max()
+    for dtype in _NARROW:
+        if largest <= np.iinfo(dtype).max and np.dtype(dtype).itemsize < array.dtype.itemsize:
+            return f"{name}/{form}/{array.dtype.newbyteorder('<').str}", numbers.astype(dtype)
+    return name, array
+
+
+def widened(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What `narrowed` was given; `ValueError` if a name is none of its own."""
+    return dict(_widened(name, array) for name, array in arrays.items())
+
+
+def _widened(stored: str, array: np.ndarray) -> tuple[str, np.ndarray]:
+    name, *rest = stored.split("/")
+    if not rest:
+        return name, array
+    match rest:
+        case ["steps", dtype]:
+            numbers = np.cumsum(array, dtype=np.dtype(dtype))
+        case ["narrow", dtype]:
+            numbers = array.astype(np.dtype(dtype))
+        case _:
+            raise ValueError(f"got array {stored!r}, expected a known form of {name!r}")
+    numbers.flags.writeable = False
+    return name, numbers

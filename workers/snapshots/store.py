@@ -24,10 +24,17 @@ import redis
 from configs.settings import Settings
 from storage import redis_chunks
 from storage.redis_chunks import Deadline, DeadlinePassed, WrongLength
-from workers.snapshots import scripts
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter, absence, failure
-from workers.snapshots.keys import chunk_key, claim_key, pointer_key
-from workers.snapshots.pointer import Pointer, parse_pointer
+from workers.snapshots.pointer import (
+    CLAIM,
+    DROP,
+    PUBLISH,
+    Pointer,
+    chunk_key,
+    claim_key,
+    parse_pointer,
+    pointer_key,
+)
 from workers.snapshots.snapshot import (
     Expected,
     Snapshot,
@@ -68,9 +75,9 @@ class SnapshotStore:
         # An upload must not expire before its time is up.
         self._upload_expires_s = max(1, round(timeout_s)) + self._keep_old_s
         self._holder = holder or f"{socket.gethostname()}:{os.getpid()}"
-        self._claim = client.register_script(scripts.CLAIM)
-        self._publish = client.register_script(scripts.PUBLISH)
-        self._drop = client.register_script(scripts.DROP)
+        self._claim = client.register_script(CLAIM)
+        self._publish = client.register_script(PUBLISH)
+        self._drop = client.register_script(DROP)
 
     @classmethod
     def of(cls, client: redis.Redis, settings: Settings, collection: str) -> "SnapshotStore":

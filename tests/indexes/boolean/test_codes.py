@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from indexes.boolean.bound_counts import BLOCK, count_below
-from indexes.boolean.codes import MOST_BOUNDS, bounds_of, code_of, codes_of, extended
+from indexes.boolean.codes import bounds_of, code_of, codes_of, extended
 from indexes.boolean.exponents import exponent_of
+from indexes.kernels.quantile_codes import MOST_BOUNDS
 
 
 @njit

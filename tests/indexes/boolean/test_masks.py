@@ -9,7 +9,8 @@ from numba.core.registry import cpu_target
 from indexes.boolean.fingerprints import ANY, fingerprint, fingerprint_of
 from indexes.boolean.gain_masks import reaching
 from indexes.boolean.hints import ANYTHING, SET_BYTES, clear_asked, hint_of, meeting, write_asked
-from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, lowest, passing_words
+from indexes.boolean.masks import BLOCK, CHUNK, admitting, agreeing, passing_words
+from indexes.kernels.bits import lowest_bit
 
 # Without the compiler sets are always looked up.
 features = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
@@ -20,7 +21,7 @@ can_shuffle = config.DISABLE_JIT or "+avx2" in features
 def places_of(lows, highs, at, length, code, places):
     mask, count = admitting(lows, highs, at, length, code), 0
     while mask:
-        places[count] = lowest(mask)
+        places[count] = lowest_bit(mask)
         mask &= mask - 1
         count += 1
     return count
@@ -46,7 +47,7 @@ def test_a_mask_has_the_places_of_all_intervals_with_the_code(ends, at, length, 
 def agreeing_places(prints, at, length, own, places):
     mask, count = agreeing(prints, at, length, own), 0
     while mask:
-        places[count] = lowest(mask)
+        places[count] = lowest_bit(mask)
         mask &= mask - 1
         count += 1
     return count

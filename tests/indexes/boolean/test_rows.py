@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from indexes.boolean.batches import BETWEEN, EQ, IN, LT, NE, NOT_IN, Batch
-from indexes.boolean.kernels import NIL
 from indexes.boolean.row_words import DEAD, DEAD_LISTS, LISTS, WORDS
 from indexes.boolean.rows import RowStore, grown
+from indexes.kernels import NIL
 
 ids = st.integers(0, 20)
 EVERY_ID = np.arange(21)

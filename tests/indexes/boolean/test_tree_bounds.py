@@ -10,13 +10,13 @@ from numba import njit
 
 from indexes.boolean import BEStarTree, Predicate
 from indexes.boolean.evaluation import score_of
-from indexes.boolean.kernels import NIL
 from indexes.boolean.matching import spread
 from indexes.boolean.tree_bounds import member_bound, weigh_event
 from indexes.boolean.tree_layout import COLUMN, COUNT, DEPTH, PNODE, SEGMENT, USED_C, row_of
 from indexes.boolean.tree_leaves import may_reach
 from indexes.boolean.tree_rates import leaf_bound, rank_columns, score_test, set_rates
 from indexes.boolean.tree_stab import new_scratch
+from indexes.kernels import NIL
 
 
 @njit

@@ -3,10 +3,10 @@
 import numpy as np
 
 from indexes.boolean import BEStarTree, Predicate
-from indexes.boolean.kernels import NIL
 from indexes.boolean.row_words import COLUMN_MASK, SIZE_MASK
 from indexes.boolean.tree_groups import factor_of, group_of, mark_of
 from indexes.boolean.tree_layout import CARD_LEVELS, COUNT, DEPTH, ROW, SEGMENT, SPREAD
+from indexes.kernels import NIL
 
 # Kernels of kernels have no way in from Python.
 _factor_of, _group_of, _mark_of = (

@@ -1,12 +1,9 @@
 """Single calls find the arrays of an index by their addresses."""
 
-import copy
-
 import numpy as np
 import pytest
 
 from indexes.covering.signatures import signature, thresholds_of
-from indexes.covering.unowned import Handle
 from tests.indexes.covering import strategies as some
 
 
@@ -25,12 +22,6 @@ def test_single_questions_follow_arrays_that_grow(cls):
             alone = [cover.covers(*box(asked, row)) for row in range(20)]
             assert [len(found) for found in alone] == [len(found) for found in many]
             cover.check()
-
-
-def test_a_copied_handle_knows_the_copied_arrays():
-    handle = copy.deepcopy(Handle((np.arange(3), np.zeros((2, 2)))))
-    handle.check()
-    assert handle.parts[0][0].tolist() == [0, 1, 2]
 
 
 def test_what_dominates_has_all_bits_of_what_it_dominates():

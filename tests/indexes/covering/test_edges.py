@@ -29,7 +29,7 @@ from indexes.covering.edges import (
     remove_edge,
     resized,
 )
-from indexes.covering.store import NIL
+from indexes.kernels import NIL
 
 rows = st.integers(0, 9)
 

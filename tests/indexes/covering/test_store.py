@@ -9,15 +9,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from indexes.covering.store import (
     NEWER,
-    NIL,
     PLACE,
     RowTable,
     add_row,
-    live_rows,
     remove_row,
+    row_count,
     row_of,
     take_chain,
 )
+from indexes.kernels import NIL
 
 ids = st.integers(0, 30)
 EVERY_ID = np.arange(31)
@@ -74,7 +74,7 @@ class StoreAgainstDict(RuleBasedStateMachine):
         for table, rows, boxes in [(self.table, self.rows, self.points), *self.twins]:
             table.check()
             store = table.store
-            assert len(table) == live_rows(store) == len(rows) <= table.capacity
+            assert len(table) == row_count(store) == len(rows) <= table.capacity
             expected = [rows.get(id, NIL) for id in EVERY_ID.tolist()]
             assert table.rows_of(EVERY_ID).tolist() == expected
             assert [row_of(store, id) for id in EVERY_ID.tolist()] == expected

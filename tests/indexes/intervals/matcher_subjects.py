@@ -87,7 +87,7 @@ class Exact(IntervalSubject):
 
     def __init__(self, make: Any, count: int, **options: Any) -> None:
         super().__init__(make, count, **options)
-        self.goes_stale = make is ExactMatcher
+        self.goes_stale = self.drops_bases = make is ExactMatcher
         free = st.fixed_dictionaries({}, optional=dict.fromkeys(self.attributes, constraint))
         self.subscriptions = st.tuples(free, some.scores)
 
@@ -122,7 +122,7 @@ class Exact(IntervalSubject):
 class Relaxed(IntervalSubject):
     """Of at least one interval, ranked by the sum of the weights of those that hold."""
 
-    goes_stale = True
+    goes_stale = drops_bases = True
 
     def __init__(self, count: int, **options: Any) -> None:
         super().__init__(RelaxedMatcher, count, **options)

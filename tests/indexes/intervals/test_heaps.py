@@ -3,14 +3,12 @@
 import heapq
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from numba import njit
 
-from indexes.boolean import ranking, tree_queue
-from indexes.intervals import relaxed_heap
+from indexes.boolean import tree_queue
 from indexes.intervals.scored_heap import drop_first, new_heap, push, replace_first
 
 
@@ -59,51 +57,7 @@ class RankHeapAgainstHeapq(RuleBasedStateMachine):
 TestRankHeapAgainstHeapq = RankHeapAgainstHeapq.TestCase
 
 
-@njit
-def _best_relaxed(hits_ids, hits_scores, ids, scores):
-    found = 0
-    for i in range(len(hits_ids)):
-        found = relaxed_heap.offer(ids, scores, found, hits_ids[i], hits_scores[i])
-    relaxed_heap.put_in_order(ids, scores, found)
-    return found
-
-
-@njit
-def _best_boolean(hits_ids, hits_scores, ids, scores):
-    found = 0
-    for i in range(len(hits_ids)):
-        found = ranking.offer(ids, scores, found, hits_ids[i], hits_scores[i], True)
-    ranking.sort_best_first(ids, scores, found)
-    return found
-
-
-scores = st.sampled_from([0.0, 0.5, 1.0, 2.0])
-
-
-def best_of(kernel, k, hits):
-    ids, scores = np.full(k, -1), np.full(k, np.nan)  # whatever was there before
-    given = np.array([id for id, _ in hits], np.int64), np.array([s for _, s in hits], np.float64)
-    found = kernel(*given, ids, scores)
-    return list(zip(ids[:found].tolist(), scores[:found].tolist(), strict=True))
-
-
-def ranked(hits, k):
-    return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:k]
-
-
-@pytest.mark.parametrize("kernel", [_best_relaxed, _best_boolean])
-@given(k=st.integers(1, 12), hits=st.dictionaries(st.integers(0, 60), scores), data=st.data())
-def test_the_best_are_kept_in_whatever_order_they_come(kernel, k, hits, data):
-    order = data.draw(st.permutations(list(hits.items())))
-    assert best_of(kernel, k, order) == ranked(hits.items(), k)
-
-
-@given(k=st.integers(1, 12), hits=st.lists(st.tuples(st.integers(0, 9), scores), max_size=40))
-def test_of_an_id_that_comes_again_the_best_score_counts(k, hits):
-    best = {}
-    for id, score in hits:
-        best[id] = max(score, best.get(id, 0.0))
-    assert best_of(_best_boolean, k, hits) == ranked(best.items(), k)
+keys = st.sampled_from([0.0, 0.5, 1.0, 2.0])
 
 
 @njit
@@ -114,7 +68,7 @@ def _drained(keys, items):
         size = tree_queue.drop_best(keys, items, size)
 
 
-@given(keys=st.lists(scores, max_size=40))
+@given(keys=st.lists(keys, max_size=40))
 def test_partitions_leave_the_queue_by_their_bounds(keys):
     left, items = np.array(keys, np.float64), np.arange(len(keys))
     _drained(left, items)

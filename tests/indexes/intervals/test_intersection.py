@@ -8,27 +8,21 @@ from hypothesis import strategies as st
 from indexes.intervals import ExactMatcher
 from indexes.intervals.intersection import intersect_many
 from tests.indexes.intervals.columns import array_bytes
-from tests.indexes.intervals.test_exact_matcher import (
-    ATTRIBUTES,
-    bulk,
-    event_grid,
-    events,
-    subscriptions,
-)
+from tests.indexes.intervals.matcher_subjects import Exact
+from tests.indexes.matcher_contract import filled, ids
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 @given(data=st.data(), k=st.integers(0, 8))
 def test_the_answers_are_those_of_the_matcher(d, data, k):
-    attributes = ATTRIBUTES[:d]
-    batch = data.draw(st.lists(subscriptions(attributes), max_size=40, unique_by=lambda s: s[0]))
-    matcher = ExactMatcher(attributes, branching=3)
-    matcher.insert_many(*bulk(attributes, batch))
-    asked = [*event_grid(attributes), *data.draw(st.lists(events(attributes), max_size=4))]
+    subject = Exact(ExactMatcher, d, branching=3)
+    batch = data.draw(st.dictionaries(ids, subject.subscriptions, max_size=40))
+    matcher = filled(subject, batch)
+    asked = [*subject.probes, *data.draw(st.lists(subject.events, max_size=4))]
     plain = array_bytes(matcher.top_k_many(asked, k))
     assert array_bytes(intersect_many(matcher, asked, k).table) == plain
     matcher.rebase()
-    moved = [id for id, _, _ in batch[::3]]
+    moved = list(batch)[::3]
     matcher.update_scores(moved, np.zeros(len(moved)))
     assert array_bytes(intersect_many(matcher, asked, k).table) == array_bytes(
         matcher.top_k_many(asked, k)

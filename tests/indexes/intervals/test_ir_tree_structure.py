@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from indexes.intervals import ExactMatcher, IRTree
-from indexes.intervals.ir_layout import LIVE_BLOCKS, NIL, TOP
+from indexes.intervals.ir_layout import LIVE_BLOCKS, TOP
+from indexes.kernels import NIL
 
 N = 240  # small enough for a run without the compiler; with a branching of 2 there are 15 buckets
 

@@ -1,4 +1,4 @@
-"""The relaxed matcher against a full scan: merging, sifting, and the one after the other."""
+"""The relaxed matcher beyond the contract of matchers: merging, sifting, and both in turn."""
 
 import itertools
 import math
@@ -6,14 +6,12 @@ import math
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import invariant, rule
+from hypothesis.stateful import rule
 
-from indexes.intervals import IRTree, SOPTRTree
+from indexes.intervals import SOPTRTree
 from indexes.intervals.relaxed import RelaxedMatcher
 from tests.indexes.intervals import strategies as some
-from tests.indexes.intervals.base_machine import Renewing
 from tests.indexes.intervals.columns import (
-    ID_ERRORS,
     INF,
     SHRINKING,
     array_bytes,
@@ -21,20 +19,23 @@ from tests.indexes.intervals.columns import (
     assert_table,
     refused,
 )
+from tests.indexes.intervals.matcher_subjects import (
+    ATTRIBUTES,
+    EVERYWHERE,
+    MERGES,
+    MERGING_1,
+    MERGING_2,
+    MERGING_3,
+    NAN,
+    RELAXED_3,
+    SIFTING_2,
+    SIFTS,
+    TRIES,
+    coarse_weights,
+    event_grid,
+)
+from tests.indexes.matcher_contract import hot_ids, ids, machine
 from tests.oracles import intervals as oracle
-
-NAN = math.nan
-EVERYWHERE = (-INF, INF)
-ATTRIBUTES = ("age", "income", "visits")
-MERGES, SIFTS, TRIES = INF, 0.0, 1e9  # patience; the last gives sifting up after a page
-
-
-def event_grid(attributes):
-    """Events that lack nothing, lack each attribute in turn, and lack everything."""
-    full = [dict.fromkeys(attributes, v) for v in (-5.0, -4.0, -1.0, -0.0, 0.5, 1.0, 2.0, 4.0)]
-    mixed = {name: float(i) for i, name in enumerate(attributes)}
-    short = [{a: v for a, v in mixed.items() if a != absent} for absent in attributes]
-    return [{}, *full, mixed, *short]
 
 
 def seen(matcher):
@@ -49,168 +50,59 @@ def keeps(matcher, error, *named):
     return refused(matcher, error, *named, see=seen)
 
 
-def restored(matcher):
-    return RelaxedMatcher.from_arrays(matcher.to_arrays())
+def against_scan(subject):
+    """The contract's machine, with what this matcher can do beside it, as a test case."""
 
-
-def rows_of(attributes, mappings):
-    """The array form of mappings by attribute: NaN where one has no entry."""
-    rows = [[given.get(a, NAN) for a in attributes] for given in mappings]
-    return np.array(rows, dtype=float).reshape(len(mappings), len(attributes))
-
-
-def bulk(attributes, batch):
-    """The arguments of `insert_many` for a list of subscriptions."""
-    lows = [{a: ends[0] for a, ends in intervals.items()} for _, intervals, _ in batch]
-    highs = [{a: ends[1] for a, ends in intervals.items()} for _, intervals, _ in batch]
-    columns = (lows, highs, [weights for _, _, weights in batch])
-    return [id for id, _, _ in batch], *(rows_of(attributes, column) for column in columns)
-
-
-def trees_of(attributes, live):
-    """What a job elsewhere builds: the tree of an attribute has what constrains it."""
-    trees = []
-    for name in attributes:
-        own = [(id, *held[name], given[name]) for id, (held, given) in live.items() if name in held]
-        columns = zip(*own, strict=True) if own else [()] * 4
-        trees.append(SOPTRTree.build(*map(list, columns), branching=2))
-    return trees
-
-
-def agree(matcher, expected):
-    matcher.check()
-    n = len(expected.live)
-    assert len(matcher) == n
-    events = event_grid(matcher.attributes)
-    for k in (1, 2, n):
-        wanted = [expected.top_k(event, k) for event in events]
-        assert [matcher.top_k(event, k) for event in events] == wanted
-        assert_table(matcher.top_k_many(events, k), wanted, k)
-        assert_table(matcher.top_k_many(rows_of(matcher.attributes, events), k), wanted, k)
-
-
-# Sums of these tie, and depend on their order: (0.1 + 0.2) + 0.3 != 0.1 + (0.2 + 0.3).
-coarse_weights = st.sampled_from([0.1, 0.2, 0.3, 1.0, 1.0, 2.0, 1e16])
-constraint = st.one_of(st.just(EVERYWHERE), some.intervals)
-
-
-def events(attributes):
-    known = dict.fromkeys(attributes, some.values)
-    return st.fixed_dictionaries({}, optional={**known, "unheard of": some.values})
-
-
-def subscriptions(attributes):
-    terms = st.dictionaries(
-        st.sampled_from(attributes), st.tuples(constraint, coarse_weights), min_size=1
-    )
-    return st.tuples(some.ids, terms).map(
-        lambda drawn: (
-            drawn[0],
-            {name: interval for name, (interval, _) in drawn[1].items()},
-            {name: weight for name, (_, weight) in drawn[1].items()},
-        )
-    )
-
-
-def against_scan(attributes, patience):
-    """A state machine of a matcher with these attributes, as a test case."""
-
-    class MatcherAgainstScan(Renewing):
-        def __init__(self):
-            super().__init__()
-            self.matcher = RelaxedMatcher(attributes, branching=2, patience=patience)
-            self.expected = oracle.RelaxedMatches(attributes)
-
-        def trees(self, live):
-            return trees_of(attributes, live)
-
-        def knows(self, id):
-            return id in self.expected.live
-
-        @rule(subscription=subscriptions(attributes))
-        def insert(self, subscription):
-            if self.knows(subscription[0]):
-                with keeps(self.matcher, KeyError, subscription[0]):
-                    self.matcher.insert(*subscription)
+    class RelaxedAgainstScan(machine(subject)):
+        @rule(new=st.tuples(ids, subject.subscriptions))
+        def insert(self, new):
+            id, subscription = new
+            if self.knows(id):
+                with self.keeps(KeyError, id):
+                    self.matcher.insert(id, *subscription)
             else:
-                self.matcher.insert(*subscription)
-                self.expected.insert(*subscription)
+                self.matcher.insert(id, *subscription)
+                self.expected.insert(id, *subscription)
 
-        @rule(batch=st.lists(subscriptions(attributes), max_size=12), fresh=st.booleans())
-        def insert_many(self, batch, fresh):
-            if fresh:
-                batch = list({new[0]: new for new in batch if not self.knows(new[0])}.values())
-            ids = [id for id, _, _ in batch]
-            if len(set(ids)) < len(ids) or any(map(self.knows, ids)):
-                with keeps(self.matcher, ID_ERRORS):
-                    self.matcher.insert_many(*bulk(attributes, batch))
-            else:
-                self.matcher.insert_many(*bulk(attributes, batch))
-                for subscription in batch:
-                    self.expected.insert(*subscription)
-
-        @rule(id=some.ids)
+        @rule(id=ids)
         def delete(self, id):
             if self.knows(id):
                 self.matcher.delete(id)
                 self.expected.delete(id)
             else:
-                with keeps(self.matcher, KeyError, id):
+                with self.keeps(KeyError, id):
                     self.matcher.delete(id)
 
-        @rule(ids=st.lists(some.ids, max_size=8), live=st.booleans())
-        def delete_many(self, ids, live):
-            if live:
-                ids = list({id for id in ids if self.knows(id)})
-            if len(set(ids)) == len(ids) and all(map(self.knows, ids)):
-                self.matcher.delete_many(ids)
-                for id in ids:
-                    self.expected.delete(id)
-            else:
-                with keeps(self.matcher, ID_ERRORS):
-                    self.matcher.delete_many(ids)
-
-        @rule(id=some.hot_ids, drawn=st.lists(coarse_weights, min_size=3, max_size=3))
+        @rule(id=hot_ids, drawn=st.lists(coarse_weights, min_size=3, max_size=3))
         def update_weights(self, id, drawn):
             if not self.knows(id):
-                with keeps(self.matcher, KeyError, id):
+                with self.keeps(KeyError, id):
                     self.matcher.update_weights(id, {})
                 return
             held = self.expected.live[id][0]
-            weights = {name: w for name, w in zip(attributes, drawn, strict=False) if name in held}
+            pairs = zip(subject.attributes, drawn, strict=False)
+            weights = {name: weight for name, weight in pairs if name in held}
             self.matcher.update_weights(id, weights)
             self.expected.update_weights(id, weights)
 
-        @rule(batch=st.lists(events(attributes), max_size=5), k=some.counts)
-        def top_k_many(self, batch, k):
-            wanted = [self.expected.top_k(event, k) for event in batch]
-            assert [self.matcher.top_k(event, k) for event in batch] == wanted
-            assert_table(self.matcher.top_k_many(batch, k), wanted, k)
-            assert_table(self.matcher.top_k_many(rows_of(attributes, batch), k), wanted, k)
-
-        @rule()
-        def round_trip(self):
-            before = array_bytes(self.matcher.to_arrays())
-            twin = restored(self.matcher)
-            assert array_bytes(twin.to_arrays()) == before
-            agree(twin, self.expected)
-
-        @invariant()
-        def structure_holds(self):
-            self.matcher.check()
-            assert len(self.matcher) == len(self.expected.live)
+        @rule(event=subject.events, k=some.counts)
+        def top_k(self, event, k):
+            assert self.matcher.top_k(event, k) == self.expected.top_k(event, k)
 
         def teardown(self):
-            agree(self.matcher, self.expected)
+            super().teardown()
+            for k in (1, 2, len(self.expected.live)):
+                for event in subject.probes:
+                    assert self.matcher.top_k(event, k) == self.expected.top_k(event, k)
 
-    return SHRINKING(MatcherAgainstScan.TestCase)
+    return SHRINKING(RelaxedAgainstScan.TestCase)
 
 
-TestMergingOneAttribute = against_scan(ATTRIBUTES[:1], MERGES)
-TestMergingTwoAttributes = against_scan(ATTRIBUTES[:2], MERGES)
-TestMergingThreeAttributes = against_scan(ATTRIBUTES, MERGES)
-TestSiftingTwoAttributes = against_scan(ATTRIBUTES[:2], SIFTS)
-TestWithThreeAttributes = against_scan(ATTRIBUTES, 1.0)
+TestMergingOneAttribute = against_scan(MERGING_1)
+TestMergingTwoAttributes = against_scan(MERGING_2)
+TestMergingThreeAttributes = against_scan(MERGING_3)
+TestSiftingTwoAttributes = against_scan(SIFTING_2)
+TestWithThreeAttributes = against_scan(RELAXED_3)
 
 
 def crowd(n, levels, seed=0, sparse=0.3):
@@ -337,25 +229,6 @@ def test_merging_bases_stops_early_also_beside_a_delta():
     assert 0 < matcher.visited < n // 5
 
 
-@pytest.mark.parametrize("patience", [MERGES, SIFTS, 1.0])
-def test_new_bases_change_no_answer(patience):
-    ids, *columns = crowd(1400, 10)
-    matcher = RelaxedMatcher(ATTRIBUTES, branching=4, patience=patience)
-    matcher.insert_many(ids, *columns)
-    probes = np.array([[9.0, 20.0, 3.0], [14.0, 14.0, 14.0], [9.0, NAN, NAN], [NAN, 20.0, 8.0]])
-    plain = array_bytes(matcher.top_k_many(probes, 300))
-    matcher.rebase()
-    matcher.check()
-    assert matcher.delta_share == 0.0
-    assert array_bytes(matcher.top_k_many(probes, 300)) == plain
-    live = crowd_oracle(ids, *columns).live
-    median = int(np.median(ids))
-    matcher.replace_base(trees_of(ATTRIBUTES, live), median)
-    matcher.check()
-    assert matcher.delta_share == (ids >= median).sum() / len(ids)
-    assert array_bytes(matcher.top_k_many(probes, 300)) == plain
-
-
 @pytest.mark.parametrize("wrong", [(-1.0, 1.0, 1.0), (0.0, 2.0, 1.0), (0.0, 1.0, 2.0), None])
 def test_a_subscription_that_one_tree_has_otherwise_is_not_answered_from_the_trees(wrong):
     matcher = RelaxedMatcher(["age", "income"], branching=2, patience=MERGES)
@@ -371,45 +244,6 @@ def test_a_subscription_that_one_tree_has_otherwise_is_not_answered_from_the_tre
     assert matcher.delta_share == 0.5
     assert matcher.top_k({"age": 0.5, "income": 0.5}, 9) == [(1, 2.0), (2, 1.0)]
     assert matcher.top_k({"income": 0.5}, 9) == [(1, 1.0)]
-
-
-def test_a_matcher_is_worn_when_a_tenth_has_changed():
-    n = 20_000
-    matcher, ids, ends = RelaxedMatcher(ATTRIBUTES), np.arange(n), np.zeros((n, 3))
-    weights = np.ones((n, 3))
-    matcher.insert_many(ids, ends, ends, weights)
-    assert matcher.is_worn
-    matcher.rebase()
-    assert not matcher.is_worn
-    matcher.delete_many(ids[:1000])
-    matcher.insert_many(ids[:1000], ends[:1000], ends[:1000], weights[:1000])
-    assert not matcher.is_worn
-    assert matcher.delta_share == 1000 / n
-    matcher.update_weights(1000, dict.fromkeys(ATTRIBUTES, 2.0))
-    assert matcher.is_worn
-
-
-def test_bases_take_less_memory_than_deltas_and_a_fork_shares_them():
-    matcher = RelaxedMatcher(ATTRIBUTES)
-    matcher.insert_many(*crowd(5000, 100))
-    before = matcher.nbytes
-    matcher.rebase()
-    assert matcher.nbytes < 0.95 * before
-    twin = matcher.fork()
-    pairs = zip(matcher._trees.bases, twin._trees.bases, strict=True)
-    assert all(ours is theirs for ours, theirs in pairs)
-
-
-def test_trees_that_do_not_fit_are_refused(ads):
-    fitting = trees_of(ads.attributes, {})
-    with keeps(ads, ValueError, 2, "visits"):
-        ads.replace_base(fitting[:2], 5)
-    with keeps(ads, ValueError, "SOPTRTree", "age"):
-        ads.replace_base(fitting[0], 5)
-    with keeps(ads, ValueError, "IRTree", "visits"):
-        ads.replace_base([*fitting[:-1], IRTree()], 5)
-    with keeps(ads, ValueError, "since", -1):
-        ads.replace_base(fitting, -1)
 
 
 @pytest.mark.parametrize("patience", [MERGES, SIFTS])
@@ -512,45 +346,12 @@ def test_an_event_attribute_that_the_matcher_does_not_know_is_ignored(ads):
     assert ads.top_k({"shoe size": 43.0}, 9) == []
 
 
-@pytest.mark.parametrize("k", [0, 1, 5, 9])
-def test_a_hit_table_always_has_k_columns(ads, k):
-    events = event_grid(["age", "credit", "visits"])
-    assert_table(ads.top_k_many(events, k), [ads.top_k(event, k) for event in events], k)
-    assert_table(ads.top_k_many([], k), [], k)
-    assert_table(ads.top_k_many(np.empty((0, 3)), k), [], k)
-
-
-def test_an_empty_matcher_answers_with_nothing():
-    matcher = RelaxedMatcher(["age"])
-    matcher.check()
-    assert len(matcher) == 0
-    assert matcher.top_k({"age": 1.0}, 3) == matcher.top_k({}, 3) == []
-    assert_table(matcher.top_k_many([{"age": 1.0}, {}], 2), [[], []], 2)
-    assert len(restored(matcher)) == 0
-
-
 def test_new_weights_change_the_order_in_every_attribute(ads):
     ads.update_weights(11, {"age": 9.0})
     ads.update_weights(14, {"age": 0.5, "credit": 0.25})
     ads.check()
     visitor = {"age": 25, "credit": 441, "visits": 6}
     assert ads.top_k(visitor, 9) == [(11, 9.0), (10, 8.0), (13, 2.0), (14, 0.75)]
-
-
-def test_a_deleted_subscription_leaves_every_attribute_and_may_come_back_otherwise(ads):
-    ads.delete(10)
-    ads.insert(10, {"credit": (441, 441)}, {"credit": 0.5})
-    ads.check()
-    assert ads.top_k({"age": 30, "credit": 441, "visits": 6}, 9) == [
-        (14, 4.0),
-        (11, 2.0),
-        (13, 2.0),
-        (10, 0.5),
-    ]
-    ads.delete_many([10, 11, 13, 14])
-    ads.check()
-    assert len(ads) == 0
-    assert ads.top_k({"age": 25, "credit": 441, "visits": 6}, 9) == []
 
 
 def test_a_matcher_keeps_nothing_of_the_callers_arguments():
@@ -561,27 +362,6 @@ def test_a_matcher_keeps_nothing_of_the_callers_arguments():
     matcher.insert_many([2], columns, columns, columns)
     columns[:] = 9.0
     assert matcher.top_k({"age": 2.0}, 9) == [(2, 2.0), (1, 1.0)]
-
-
-def test_a_structure_restored_from_arrays_lives_on_by_itself(ads):
-    twin = restored(ads)
-    ads.delete(11)
-    twin.insert(99, {"age": (0, 99)}, {"age": 3.0})
-    for matcher in (ads, twin):
-        matcher.check()
-    assert ads.top_k({"age": 30}, 9) == [(10, 1.0)]
-    assert twin.top_k({"age": 30}, 9) == [(99, 3.0), (11, 2.0), (10, 1.0)]
-
-
-def test_memory_is_given_back_after_mass_deletion():
-    matcher = RelaxedMatcher(ATTRIBUTES)
-    ids, *columns = crowd(2000, 100)
-    matcher.insert_many(ids, *columns)
-    full = matcher.nbytes
-    assert full >= 2000 * (8 + 3 * 24)
-    matcher.delete_many(ids[20:])
-    assert matcher.nbytes < full // 10
-    matcher.check()
 
 
 INSERT_REFUSALS = [
@@ -621,9 +401,6 @@ def test_refused_inserts_name_the_value_and_change_nothing(
 
 
 BULK_REFUSALS = [
-    pytest.param({"ids": [50, 51, 10]}, KeyError, [10], id="known-id"),
-    pytest.param({"ids": [50, 51, 50]}, ID_ERRORS, [50], id="id-twice"),
-    pytest.param({"ids": [50, 51]}, ValueError, [2, 3], id="fewer-ids"),
     pytest.param({"weights": np.ones((4, 3))}, ValueError, [4, 3], id="more-weights"),
     pytest.param({"weights": np.ones((3, 2))}, ValueError, [2, 3], id="narrow-weights"),
     pytest.param({"weights": np.ones(3)}, ValueError, [1, 2], id="one-dimension"),
@@ -679,44 +456,8 @@ def test_refused_weights_change_nothing(ads, id, weights, error, named):
 
 
 @pytest.mark.parametrize(
-    ("ids", "error", "named"),
-    [
-        pytest.param([10, 41, 11], KeyError, [41], id="unknown"),
-        pytest.param([10, 11, 10], ID_ERRORS, [10], id="twice"),
-        pytest.param([10, -8], ID_ERRORS, [-8], id="negative"),
-    ],
-)
-def test_a_bulk_delete_is_all_or_nothing(ads, ids, error, named):
-    with keeps(ads, error, *named):
-        ads.delete_many(ids)
-
-
-EVENT_REFUSALS = [
-    pytest.param(lambda m: m.top_k({"age": NAN}, 2), ["nan", "age"], id="nan"),
-    pytest.param(lambda m: m.top_k({"age": 1.0, "visits": INF}, 2), ["inf", "visits"], id="inf"),
-    pytest.param(lambda m: m.top_k({}, -3), [-3], id="negative-k"),
-    pytest.param(lambda m: m.top_k_many([{}, {"age": INF}], 2), ["inf", "age"], id="many-inf"),
-    pytest.param(lambda m: m.top_k_many(np.full((2, 3), INF), 2), ["inf"], id="array-inf"),
-    pytest.param(lambda m: m.top_k_many(np.zeros((4, 2)), 2), [2, 3], id="array-narrow"),
-    pytest.param(lambda m: m.top_k_many(np.zeros((4, 3)), -3), [-3], id="array-negative-k"),
-]
-
-
-@pytest.mark.parametrize(("query", "named"), EVENT_REFUSALS)
-@pytest.mark.parametrize("filled", [True, False], ids=["filled", "empty"])
-def test_bad_events_are_refused_also_by_an_empty_matcher(ads, query, named, filled):
-    if not filled:
-        ads.delete_many([10, 11, 13, 14])
-    with keeps(ads, ValueError, *named):
-        query(ads)
-
-
-@pytest.mark.parametrize(
     ("attributes", "options"),
     [
-        pytest.param([], {}, id="no-attribute"),
-        pytest.param(["age", "age"], {}, id="twice"),
-        pytest.param("age", {}, id="one-text"),
         pytest.param([f"a{i}" for i in range(10_001)], {}, id="too-many"),
         pytest.param(["age"], {"branching": 1}, id="branching"),
         pytest.param(["age"], {"patience": -1.0}, id="patience"),

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from indexes.forking import forked
-from indexes.intervals.ir_layout import NIL
 from indexes.intervals.rows import RowTable, by_rank
+from indexes.kernels import NIL
 
 ids = st.integers(0, 30)
 EVERY_ID = np.arange(31)

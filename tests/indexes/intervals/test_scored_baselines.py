@@ -13,7 +13,7 @@ from indexes.intervals.interval_tree import NIL, ScoredIntervalTree
 from indexes.intervals.r_tree import ScoredRTree
 from indexes.intervals.scored_heap import drop_first, new_heap, push, replace_first
 from indexes.intervals.scored_index import ScoredArrays
-from indexes.intervals.scored_rows import check_ranks, ranked, stable_order
+from indexes.intervals.scored_rows import check_ranks, ranked
 from indexes.intervals.segment_tree import ScoredSegmentTree
 from tests.indexes.intervals import strategies as some
 from tests.indexes.intervals.columns import INF, Row, array_bytes, assert_table, columns, scanned
@@ -180,12 +180,6 @@ def test_check_knows_a_spoilt_structure(cls, spoil):
     spoil(index._tree)
     with pytest.raises(AssertionError):
         index.check()
-
-
-@given(keys=st.lists(st.sampled_from([-INF, -1.0, -0.0, 0.0, 2.0, INF]), max_size=60))
-def test_a_stable_order_is_numpys(keys):
-    array = np.array(keys, np.float64)
-    assert stable_order(array).tolist() == np.argsort(array, kind="stable").tolist()
 
 
 @given(rows=some.populations)

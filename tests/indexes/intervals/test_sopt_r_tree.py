@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
 from indexes.intervals.packed_r_tree import WORD
 from indexes.intervals.r_tree import ScoredRTree
-from indexes.intervals.scored_bits import highest_bit, lowest_bit
 from indexes.intervals.scored_rows import ranked
 from indexes.intervals.sopt_graph import NIL, constraint_graph
 from indexes.intervals.sopt_r_tree import SOPTArrays, SOPTRTree
@@ -461,15 +459,3 @@ def test_a_slot_set_is_a_sorted_set(bound, data):
             assert slot_from(slots, probe) == min(m for m in members if m >= probe)
             assert last_slot_to(slots, probe) == max(m for m in members if m <= probe)
     assert slots.words.any() == bool(members)
-
-
-@njit
-def _bits_of(word):
-    return lowest_bit(word), highest_bit(word)
-
-
-@given(word=st.integers(1, 2**63 - 1))
-def test_compiled_bits_are_the_interpreted_ones(word):
-    assert _bits_of(word) == (lowest_bit(word), highest_bit(word))
-    assert f"{word:b}"[::-1].index("1") == lowest_bit(word)
-    assert 2 ** highest_bit(word) <= word < 2 ** (highest_bit(word) + 1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.workers.merger.answers import merged_hits, partial
 from topics.frames import FrameId
-from workers.merger.merging import merge
+from workers.merger.assembly import merge
 
 
 def test_hits_of_all_shards_are_merged_best_first():

@@ -13,9 +13,8 @@ from tests.fleet.odd_headers import send_oddly
 from tests.fleet.traffic import SILENT
 from topics.codecs.json_record import BadRecord
 from topics.headers import headers_of
-from workers.process.context import Context
+from workers.process.context import Context, Names
 from workers.process.health import Health
-from workers.process.names import Names
 from workers.process.records import Batch, RecordReader, dead_letter
 from workers.process.topic_watch import TopicReplaced
 

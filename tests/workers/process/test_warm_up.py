@@ -10,7 +10,7 @@ from configs import Collection
 from topics import matches, partials
 from topics.codecs.columns import bundle, unbundle
 from workers.kinds import roles
-from workers.merger.merging import merge
+from workers.merger.assembly import merge
 from workers.router.warm_up import received_frames, record, subscription
 from workers.shard.changes import read_changes
 from workers.shard.shard import Shard
@@ -24,7 +24,7 @@ def forms() -> dict[str, int]:
     kernels = [
         value
         for name in (
-            "workers.merger.merging",
+            "workers.merger.assembly",
             "topics.matches",
             "topics.codecs.columns",
             "topics.partials",

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from indexes.covering.boxes import stored_boxes
 from topics.routes import decode
-from workers.router.route_table import RouteTable
-from workers.routing.publisher import RoutePublisher
+from workers.router.routes import RouteTable
+from workers.routing.route_set import RoutePublisher
 from workers.shard.shard import IndexChange
 
 ATTRIBUTES = ("age", "visits")

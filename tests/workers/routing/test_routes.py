@@ -13,7 +13,7 @@ from indexes.kinds import new_index
 from tests.oracles import collection as oracle
 from topics.kinds import contract_for, event_contract
 from topics.routes import BlobError, RouteRecord, decode, encode, key_of
-from workers.router.route_table import RouteTable
+from workers.router.routes import RouteTable
 from workers.routing.route_set import RouteSet, grouped
 from workers.shard.shard import IndexChange
 

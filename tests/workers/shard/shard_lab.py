@@ -16,9 +16,8 @@ from podium.topics_setup import ensure_topics
 from tests.fleet.traffic import SILENT
 from tests.retention import delete_records
 from topics.kafka.producer import Outbox
-from workers.process.context import Context
+from workers.process.context import Context, Names
 from workers.process.health import Health
-from workers.process.names import Names
 from workers.shard.service import ShardService
 from workers.shard.shard import Shard
 

@@ -5,7 +5,7 @@ import numpy as np
 from indexes.intervals import SOPTRTree
 from storage.base_store import BaseStore
 from topics.bases import VERSION, Base, BaseName, StoredBlob, TreeBlob, encode_tree
-from workers.shard.base_follower import _loaded
+from workers.shard.rebuild import _loaded
 
 
 def test_a_tree_is_read_from_where_it_belongs_whatever_name_its_record_gives(tmp_path):

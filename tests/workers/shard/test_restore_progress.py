@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workers.shard.restore_progress import RestoreProgress
+from workers.shard.feed import RestoreProgress
 
 
 @pytest.fixture

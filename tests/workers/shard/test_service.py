@@ -14,9 +14,8 @@ from tests.own_redis import OwnRedis, own_redis
 from tests.workers.shard.shard_lab import A_SUBSCRIPTION, ShardLab, until
 from topics.kafka.producer import Outbox
 from workers.shard.changes import Changes, read_changes
-from workers.shard.feed import ShardGone
+from workers.shard.feed import RecordsLost, ShardGone, SubscriptionReader
 from workers.shard.shard import Shard
-from workers.shard.subscription_reader import RecordsLost, SubscriptionReader
 from workers.snapshots import Snapshot, SnapshotStore
 from workers.snapshots.keeper import SnapshotKeeper
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from workers.snapshots.narrowing import narrowed, widened
+from workers.snapshots.snapshot import narrowed, widened
 
 whole_numbers = hnp.arrays(
     st.sampled_from([np.int64, np.int32, np.uint64, np.uint8]), hnp.array_shapes(max_dims=2)

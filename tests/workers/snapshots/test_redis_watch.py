@@ -11,9 +11,8 @@ from prometheus_client import REGISTRY
 
 from configs import Collection, Settings
 from tests.own_redis import OwnRedis, own_redis
-from workers.process.context import Context
+from workers.process.context import Context, Names
 from workers.process.health import Health
-from workers.process.names import Names
 from workers.shard.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.snapshots.watch import REDIS, RedisWatch

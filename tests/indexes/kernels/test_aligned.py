@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from indexes.alignment import LINE, aligned_copy, aligned_zeros
 from indexes.boolean import BEStarTree, Predicate
 from indexes.boolean.tree_layout import C_ARRAYS, M_ARRAYS
 from indexes.forking import forked
+from indexes.kernels.aligned import LINE, aligned_copy, aligned_zeros
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64, np.bool_])

@@ -1,0 +1,98 @@
+"""What the documentation, README and Makefile name exists: folders, files, modules, pages."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "Makefile", *sorted((ROOT / "docs").rglob("*.md"))]
+FOLDERS = "podium|workers|spark_streaming|topics|indexes|configs|storage|benchmarks|tests|docs"
+PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*")
+# Topics begin with `podium.` as well, so a module of that package is one where it is run.
+MODULE = re.compile(rf"(?<=-m )(?:{FOLDERS})(?:\.\w+)*|`((?!podium)(?:{FOLDERS})(?:\.\w+)+)`")
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+
+
+def is_path(name: str) -> bool:
+    """A folder or a file, here and not only on this machine."""
+    return (ROOT / name.rstrip("./")).exists()
+
+
+def is_module(name: str) -> bool:
+    """A module, or what one defines."""
+    place = ROOT.joinpath(*name.split("."))
+    if place.with_suffix(".py").exists() or (place / "__init__.py").exists():
+        return True
+    home = place.parent.with_suffix(".py")
+    home = home if home.exists() else place.parent / "__init__.py"
+    return home.exists() and place.name in _defined(home.read_text())
+
+
+def _defined(source: str) -> set[str]:
+    names = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
+
+
+def missing(text: str, folder: Path = ROOT) -> list[str]:
+    """What the text of a page in this folder names, and is not there."""
+    paths = [found[0] for found in PATH.finditer(text) if not is_path(found[0])]
+    modules = [name for found in MODULE.finditer(text) if not is_module(name := _name(found))]
+    links = [name for name in LINK.findall(text) if not (folder / name).exists()]
+    return [*paths, *modules, *links]
+
+
+def _name(found: re.Match[str]) -> str:
+    return found[1] or found[0]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_exists(page):
+    assert not missing(page.read_text(), page.parent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the layout of `topics.no_such_thing`",
+        "in `tests/oracle.py`.",
+        "python -m podium.stack.no_such_thing --for test",
+        "$(BIN)/python -I podium/stack/bootstrap.py",
+        "see [Operating](operatin.md#health)",
+    ],
+)
+def test_what_does_not_exist_is_found(text):
+    assert len(missing(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`topics.catalogue.topic_name` in `topics/` and `tests/oracles/boolean.py`.",
+        "python -m podium.stack.setup.provision; python -m workers.warm_up",
+        "`podium.ads.events` in `.podium/podium.yaml`, as [here](https://example.org/x.md)",
+        "[Operating](docs/operating.md#health)",
+    ],
+)
+def test_what_exists_or_is_no_module_is_not_found(text):
+    assert missing(text) == []
+
+
+def test_every_page_is_linked_from_the_readme():
+    linked = LINK.findall((ROOT / "README.md").read_text())
+    pages = [page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").glob("*.md")]
+    assert set(pages) <= set(linked)
+
+
+def test_every_folder_of_ours_is_in_the_readme():
+    readme = (ROOT / "README.md").read_text()
+    folders = [path.parent.name for path in ROOT.glob("*/__init__.py")]
+    assert [name for name in folders if f"| `{name}/` |" not in readme] == []
