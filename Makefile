@@ -7,7 +7,7 @@ BIN := .venv/bin
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup venv demo test lint measures format lock jars-lock clean
+.PHONY: help setup venv demo test test-long lint measures format lock jars-lock clean
 
 help:  ## Show this list
 	@echo "Podium: ranked publish/subscribe on Kafka. Targets:"
@@ -18,16 +18,23 @@ demo: setup  ## Bring up a whole fleet, match 50,000 events, check the answers, 
 	@$(BIN)/podium demo
 
 test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests also without the JIT
+test-long: venv  ## The same, with the long forms: more examples, clusters, whole benchmark pages
+
+test: SELECTED := not long
+test-long: SELECTED := long or not long
+test-long: export PODIUM_TESTS := long
+
+test test-long:
 	@$(BIN)/python -m podium.stack.setup.provision --for test
 	@echo "kernels are compiled beside the linters (minutes on a fresh clone, then seconds)"
 	@$(BIN)/python -m workers.warm_up & compiling=$$!; without_jit=; \
 	trap 'kill $$compiling $$without_jit 2>/dev/null' INT TERM; \
 	$(MAKE) --no-print-directory lint || { kill $$compiling; exit 1; }; \
 	echo "the index tests also run without the JIT, beside the others; they report at the end"; \
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider -m "not large" \
-		tests/indexes > .without-jit.log 2>&1 & without_jit=$$!; \
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider \
+		-m "not large and ($(SELECTED))" tests/indexes > .without-jit.log 2>&1 & without_jit=$$!; \
 	wait $$compiling || { kill $$without_jit; exit 1; }; \
-	$(BIN)/python -m pytest --numprocesses 3; jit=$$?; \
+	$(BIN)/python -m pytest --numprocesses 4 -m "$(SELECTED)"; jit=$$?; \
 	wait $$without_jit; plain=$$?; \
 	if [ $$plain = 0 ]; then echo "without the JIT: $$(tail -1 .without-jit.log)"; \
 	else cat .without-jit.log; fi; \

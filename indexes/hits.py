@@ -96,7 +96,7 @@ def better(score, id, other_score, other_id):
 
 @fused
 def better_at(scores, ids, at, score, id):
-    """As `better`, for the hit at `at`; its id, often far away, is only read if scores are equal."""
+    """As `better`, for the hit at `at`: its id, often far away, is read only among equal scores."""
     return scores[at] > score or (scores[at] == score and ids[at] < id)
 
 

@@ -56,6 +56,16 @@ def test_a_part_of_a_batch_is_answered_as_in_the_whole():
     assert tree.match_many(head(data.events, 4)) == tree.match_many(data.events)[:4]
 
 
+def test_one_experiment_writes_its_page_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(boolean_lab, "QUICK", TINY)
+    monkeypatch.setattr("benchmarks.measure.REPETITIONS", 1)
+    assert boolean.main(["--quick", "--only", "topk", "--out", str(tmp_path)]) == 0
+    (page,) = tmp_path.glob("*.md")
+    assert page.name == "boolean_topk.md"
+    assert "- processor: " in page.read_text()
+
+
+@pytest.mark.long
 def test_a_whole_run_writes_a_page_for_every_experiment(tmp_path, monkeypatch):
     monkeypatch.setattr(boolean_lab, "QUICK", TINY)
     monkeypatch.setattr("benchmarks.measure.REPETITIONS", 1)

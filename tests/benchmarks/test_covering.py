@@ -38,6 +38,16 @@ def test_segments_are_drawn_by_their_two_ends():
     assert abs(np.mean(lengths) - 1 / 3) < 0.01
 
 
+def test_one_experiment_writes_its_page_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(covering_lab, "QUICK", TINY)
+    monkeypatch.setattr("benchmarks.measure.REPETITIONS", 1)
+    assert covering.main(["--quick", "--only", "modes", "--out", str(tmp_path)]) == 0
+    (page,) = tmp_path.glob("*.md")
+    assert page.name == "covering_modes.md"
+    assert "- processor: " in page.read_text()
+
+
+@pytest.mark.long
 def test_a_whole_run_writes_a_page_for_every_experiment(tmp_path, monkeypatch):
     monkeypatch.setattr(covering_lab, "QUICK", TINY)
     monkeypatch.setattr("benchmarks.measure.REPETITIONS", 1)

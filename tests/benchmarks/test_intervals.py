@@ -24,6 +24,7 @@ def tiny(monkeypatch):
     monkeypatch.setattr(interval_lab, "QUICK", TINY)
 
 
+@pytest.mark.long
 def test_a_whole_run_writes_a_page_and_plots_for_every_experiment(tmp_path):
     assert intervals.main(["--quick", "--out", str(tmp_path)]) == 0
     pages = {path.name: path.read_text() for path in tmp_path.glob("*.md")}

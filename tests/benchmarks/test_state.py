@@ -30,6 +30,15 @@ TINY = Sizes(
 )
 
 
+def test_one_experiment_writes_its_page_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_lab, "QUICK", TINY)
+    assert state.main(["--quick", "--only", "merging", "--out", str(tmp_path)]) == 0
+    (page,) = tmp_path.glob("*.md")
+    assert page.name == "state_merging.md"
+    assert "- processor: " in page.read_text()
+
+
+@pytest.mark.long
 def test_a_whole_run_writes_a_page_for_every_experiment(tmp_path, monkeypatch):
     monkeypatch.setattr(state_lab, "QUICK", TINY)
     assert state.main(["--quick", "--out", str(tmp_path)]) == 0

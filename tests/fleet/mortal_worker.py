@@ -18,8 +18,8 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
 from podium.cli import main
 from workers.matcher.frame_queue import FrameQueue
-from workers.shard.shard import Shard
 from workers.shard.feed import SubscriptionReader
+from workers.shard.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.snapshots.store import SnapshotStore
 

@@ -4,6 +4,12 @@ import os
 
 from hypothesis import settings
 
-settings.register_profile("compiled", max_examples=60, stateful_step_count=30, deadline=None)
-settings.register_profile("interpreted", max_examples=12, stateful_step_count=30, deadline=None)
+from tests.effort import effort
+
+settings.register_profile(
+    "compiled", max_examples=effort(short=40, long=60), stateful_step_count=30, deadline=None
+)
+settings.register_profile(
+    "interpreted", max_examples=effort(short=8, long=12), stateful_step_count=30, deadline=None
+)
 settings.load_profile("interpreted" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "compiled")

@@ -176,6 +176,7 @@ def _wait_for(condition, process):
         time.sleep(0.002)
 
 
+@pytest.mark.long  # `test_package.py` has what is sent, `spark-submit` above how it is run
 def test_executors_of_a_cluster_get_our_packages_and_do_both_jobs(make_stage, run):
     stage = make_stage(partitions={"events": 2})
     stage.configure(master="local-cluster[2,1,1024]")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.effort import effort
 from tests.fleet import steps
 from tests.fleet.conftest import MakeFleet, fleets_of
 from tests.fleet.fleet import SOON_MISSED, Fleet
@@ -18,7 +19,7 @@ KINDS = {
     "boolean": {"kind": "boolean", "attributes": []},
 }
 OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}, **SOON_MISSED}
-ROUNDS = 9
+ROUNDS = effort(short=4, long=9)
 
 
 @pytest.fixture(scope="module")

@@ -85,6 +85,7 @@ def test_a_shard_that_moves_is_taken_over_from_its_snapshot(fleet: Fleet):
     fleet.check_all(letters_repeat=True)
 
 
+@pytest.mark.long  # with one shard each in `test_killed.py`
 def test_the_shards_of_a_killed_matcher_are_taken_over_by_the_others(fleet: Fleet):
     with streaming(fleet, seed=3) as stream:
         fleet.start(*MATCHERS[1:])

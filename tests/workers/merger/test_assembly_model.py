@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.effort import effort
 from tests.workers.merger.answers import partial
 from topics.frames import FrameId
 from workers.merger.assembly import Assembly
@@ -271,5 +272,5 @@ class CrashingFleetOfLogs(FleetOfLogs):
 TestFleetOfLogs = FleetOfLogs.TestCase
 TestCrashingFleetOfLogs = CrashingFleetOfLogs.TestCase
 TestFleetOfLogs.settings = TestCrashingFleetOfLogs.settings = settings(
-    max_examples=250, stateful_step_count=40, deadline=None
+    max_examples=effort(short=80, long=250), stateful_step_count=40, deadline=None
 )

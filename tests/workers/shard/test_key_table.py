@@ -6,6 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.effort import effort
 from workers.shard.key_table import KeyTable, MixedUp
 
 names = st.one_of(
@@ -81,7 +82,9 @@ class TableAgainstDict(RuleBasedStateMachine):
 
 
 TestTableAgainstDict = TableAgainstDict.TestCase
-TestTableAgainstDict.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+TestTableAgainstDict.settings = settings(
+    max_examples=effort(short=80, long=150), stateful_step_count=25, deadline=None
+)
 
 
 def filled(count, stem="subscription"):
