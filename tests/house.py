@@ -117,14 +117,14 @@ def lone_importers(sources: Sequence[Source]) -> Reading:
 
     What a package's `__init__` passes on counts for whoever takes it from there.  What is started
     by name is an entry point, and not looked at: `__main__`, a dotted name in a string, what
-    `import_module` makes of the parts in the tables of kinds, and what a command runs as its
+    `import_module` makes of the parts in `workers/kinds.py`, and what a command runs as its
     process (`workers.main`).
     """
     known = {source.module: source for source in sources}
     passed_on = {source.module: _passed_on(source, known) for source in sources}
     importers: dict[str, set[str]] = defaultdict(set)
-    tables = [source for source in sources if source.path in KIND_TABLES]
-    parts = ROLES | {text for table in tables for _, text in _strings(table)}
+    pipelines = [source for source in sources if source.path == "workers/kinds.py"]
+    parts = ROLES | {text for table in pipelines for _, text in _strings(table)}
     started = {"workers.main"}
     for source in sources:
         if source.folder not in {"workers", "podium", "spark_streaming"}:

@@ -70,7 +70,7 @@ class TestImporters:
     def test_what_is_started_by_name_is_not_counted(self, table):
         files = {"workers__router__start": "", "workers__b": "import workers.router.start"}
         assert value("importers", **files) == 50
-        files["topics__kinds"] = 'KINDS = {"one": Role("workers.router")}'
+        files["workers__kinds"] = 'KINDS = {"one": Role("workers.router")}'
         assert value("importers", **files, podium__c=table) == 0
 
     def test_a_script_is_not_counted(self):

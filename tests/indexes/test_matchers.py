@@ -1,5 +1,7 @@
 """The contract of matchers in sentences: exact, live, relaxed and Boolean, each with its oracle."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -24,9 +26,16 @@ from tests.indexes.matcher_contract import (
     revived,
 )
 
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 SUBJECTS = [EXACT_1, EXACT_3, LIVE, MERGING_2, SIFTING_2, RELAXED_3, BOOLEAN]
 every_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=str)
 with_bases = pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.has_bases], ids=str)
+
+
+def of_thousands(*subjects):
+    """Of thousands of subscriptions, which take these too long where kernels are interpreted."""
+    slow = [pytest.param(subject, marks=pytest.mark.large) for subject in subjects]
+    return pytest.mark.parametrize("subject", [EXACT_1, EXACT_3, LIVE, *slow], ids=str)
 
 
 def few(subject):
@@ -196,7 +205,8 @@ def test_a_delete_is_all_or_nothing(subject, ids, error, named):
 
 @every_subject
 def test_new_bases_change_no_answer(subject):
-    new = crowd(subject, 1400)
+    count = 200 if INTERPRETED else 1400
+    new = crowd(subject, count)
     matcher, expected = filled(subject, new), modelled(subject, new)
     agree(subject, matcher, expected)
     matcher.rebase()
@@ -204,16 +214,16 @@ def test_new_bases_change_no_answer(subject):
     agree(subject, matcher, expected)
     plain = array_bytes(matcher.top_k_many(subject.forms(subject.probes)[0], 300))
     if subject.has_bases:
-        matcher.replace_base(subject.trees(new), 700)
+        matcher.replace_base(subject.trees(new), count // 2)
         assert matcher.delta_share == 0.5
     else:
         with keeps(subject, matcher, ValueError, "none was expected"):
-            matcher.replace_base([], 700)
+            matcher.replace_base([], count // 2)
     assert array_bytes(matcher.top_k_many(subject.forms(subject.probes)[0], 300)) == plain
     agree(subject, matcher, expected)
 
 
-@with_bases
+@of_thousands(MERGING_2, SIFTING_2, RELAXED_3)
 def test_a_matcher_is_worn_when_a_tenth_has_changed(subject):
     same, ids = subject.columns([subject.sure(1.0)]), np.arange(20_000)
     columns = [np.repeat(column, len(ids), axis=0) for column in same]
@@ -266,7 +276,7 @@ def test_trees_that_do_not_fit_are_refused(subject):
     agree(subject, matcher, modelled(subject, few(subject)))
 
 
-@every_subject
+@of_thousands(MERGING_2, SIFTING_2, RELAXED_3, BOOLEAN)
 def test_a_matcher_is_stale_when_a_quarter_has_changed_and_refreshed_it_is_not(subject):
     new = crowd(subject, 8000)
     matcher, expected = filled(subject, new), modelled(subject, new)
@@ -289,7 +299,7 @@ def test_a_matcher_is_stale_when_a_quarter_has_changed_and_refreshed_it_is_not(s
     assert not matcher.is_stale
 
 
-@with_bases
+@of_thousands(MERGING_2, SIFTING_2, RELAXED_3)
 def test_much_that_comes_at_once_is_answered_beside_the_base_or_drops_it(subject):
     new = crowd(subject, 4000)
     matcher = filled(subject, {id: new[id] for id in range(2000)})
