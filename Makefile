@@ -30,10 +30,10 @@ test test-long:
 	@$(BIN)/python -m workers.warm_up & compiling=$$!; without_jit=; \
 	trap 'kill $$compiling $$without_jit 2>/dev/null' INT TERM; \
 	$(MAKE) --no-print-directory lint || { kill $$compiling; exit 1; }; \
+	wait $$compiling || exit 1; \
 	echo "the index tests also run without the JIT, beside the others; they report at the end"; \
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider \
 		-m "not large and ($(SELECTED))" tests/indexes > .without-jit.log 2>&1 & without_jit=$$!; \
-	wait $$compiling || { kill $$without_jit; exit 1; }; \
 	$(BIN)/python -m pytest --numprocesses 4 -m "$(SELECTED)"; jit=$$?; \
 	wait $$without_jit; plain=$$?; \
 	if [ $$plain = 0 ]; then echo "without the JIT: $$(tail -1 .without-jit.log)"; \

@@ -24,7 +24,7 @@ PATIENCE_S = 150
 EVENTS, PIECE = 400, 20
 
 
-@pytest.mark.parametrize("to", ["topic", "parquet"])
+@pytest.mark.parametrize("to", ["topic", pytest.param("parquet", marks=pytest.mark.long)])
 def test_a_backfill_killed_in_the_middle_goes_on_to_the_same_results(
     spark, make_stage, tmp_path, to
 ):

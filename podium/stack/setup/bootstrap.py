@@ -53,7 +53,9 @@ def make() -> None:
         first.write(requirement(pinned, "setuptools"))
         first.flush()
         pip("install", "--require-hashes", "-r", first.name)
-    pip("install", "--require-hashes", "--no-build-isolation", "-r", str(LOCK), total=count)
+    # Not compiled: Python does that with what is imported, which is a small part of it.
+    locked = ["--no-compile", "--no-build-isolation", "-r", str(LOCK)]
+    pip("install", "--require-hashes", *locked, total=count)
     # `compat` puts the clone itself on the path, so that a package added later is found as well.
     editable = ["--config-settings", "editable_mode=compat", "-e", str(ROOT)]
     pip("install", "--no-deps", "--no-build-isolation", *editable)

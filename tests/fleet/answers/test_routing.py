@@ -181,8 +181,15 @@ def test_who_subscribes_and_then_publishes_with_the_token_never_misses(routed: F
         assert id in [hit[0] for hit in answer.hits]
 
 
-@pytest.mark.parametrize("kind", ["ranked", "few"])
-@pytest.mark.parametrize("role", ["matcher", "router"])
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        ("matcher", "few"),
+        ("router", "ranked"),
+        pytest.param("matcher", "ranked", marks=pytest.mark.long),
+        pytest.param("router", "few", marks=pytest.mark.long),
+    ],
+)
 def test_routes_survive_a_kill(routed: Fleet, kind: str, role: str):
     place_apart(routed)
     with streaming(routed, seed=4) as stream:

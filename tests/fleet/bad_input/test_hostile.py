@@ -106,7 +106,10 @@ def error_of(letter: Message) -> str:
 
 
 @pytest.mark.parametrize("topic", ["events", "subscriptions"])
-@pytest.mark.parametrize("codec", ["zstd", "gzip", "lz4", "snappy"])
+@pytest.mark.parametrize(
+    "codec",
+    ["zstd", "gzip", *(pytest.param(codec, marks=pytest.mark.long) for codec in ("lz4", "snappy"))],
+)
 def test_a_small_record_that_unpacks_to_much_is_a_dead_letter(plain: Fleet, topic, codec):
     size = 50_000_000 if codec == "snappy" else 200_000_000
     value = b'{"age": 5, "pad": "' + b"a" * size + b'"}'

@@ -11,7 +11,14 @@ def box(ends, row):
     return ends[0][row].tolist(), ends[1][row].tolist()
 
 
-@pytest.mark.parametrize("cls", some.TINY)
+@pytest.mark.parametrize(
+    "cls",
+    [
+        some.TinyKDCover,
+        pytest.param(some.NaiveCover, marks=pytest.mark.long),
+        pytest.param(some.TinyZOrderCover, marks=pytest.mark.long),
+    ],
+)
 def test_single_questions_follow_arrays_that_grow(cls):
     cover, ends = cls(2), some.random_boxes(200, 2)
     asked = some.random_boxes(20, 2, seed=1)
