@@ -34,8 +34,8 @@ with_bases = pytest.mark.parametrize("subject", [s for s in SUBJECTS if s.has_ba
 
 def of_thousands(*subjects):
     """Of thousands of subscriptions, which take these too long where kernels are interpreted."""
-    slow = [pytest.param(subject, marks=pytest.mark.large) for subject in subjects]
-    return pytest.mark.parametrize("subject", [EXACT_1, EXACT_3, LIVE, *slow], ids=str)
+    slow = [pytest.param(subject, marks=pytest.mark.large) for subject in (EXACT_3, *subjects)]
+    return pytest.mark.parametrize("subject", [EXACT_1, LIVE, *slow], ids=str)
 
 
 def few(subject):
@@ -203,7 +203,7 @@ def test_a_delete_is_all_or_nothing(subject, ids, error, named):
     assert matcher.ids().tolist() == [2]
 
 
-@every_subject
+@of_thousands(MERGING_2, SIFTING_2, RELAXED_3, BOOLEAN)
 def test_new_bases_change_no_answer(subject):
     count = 200 if INTERPRETED else 1400
     new = crowd(subject, count)

@@ -62,6 +62,8 @@ def _command(stage):
 SHARDS = 6
 
 
+# A batch that is repeated is in `test_sopt_bases.py`, a kill in `test_backfill_killed.py`.
+@pytest.mark.long
 def test_a_driver_killed_again_and_again_loses_nothing(spark, make_stage, tmp_path):
     """In its first batch, in one that goes on from bases, and before it can note its success."""
     stage = make_stage(shards=SHARDS)

@@ -4,7 +4,7 @@ import sys
 from podium.stack.run import ports
 
 CHOOSES = (
-    "import sys; from podium.stack import ports; print(*ports.choose({}), flush=True); input()"
+    "import sys; from podium.stack.run import ports; print(*ports.choose({}), flush=True); input()"
 )
 
 
