@@ -186,8 +186,3 @@ KINDS: dict[str, Kind] = {
 
 def new_index(kind: str, attributes: Sequence[str]) -> ShardIndex:
     return KINDS[kind].new(attributes)
-
-
-def index_from(kind: str, attributes: Sequence[str], arrays: Arrays) -> ShardIndex:
-    """The index whose `to_arrays()` these are, without the names of the attributes."""
-    return KINDS[kind].restore(attributes, arrays)

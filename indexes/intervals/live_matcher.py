@@ -16,9 +16,7 @@ from indexes.intervals.exact_boxes import encode_boxes, encode_events, ends_of
 from indexes.intervals.live import LiveArrays, LiveSOPT
 from indexes.intervals.sopt_r_tree import SOPTRTree
 
-__all__ = ["LiveMatcher", "stabbed"]
-
-stabbed = encode_boxes  # the intervals that stand for subscriptions in a tree built elsewhere
+__all__ = ["LiveMatcher"]
 
 
 class LiveMatcher:
@@ -119,7 +117,7 @@ class LiveMatcher:
         self._live.rebase()
 
     def replace_base(self, trees: Sequence[SOPTRTree], since: int) -> None:
-        """As `LiveSOPT.replace_base`; the one tree has subscriptions as `stabbed` gives them."""
+        """As `LiveSOPT.replace_base`; the one tree has them as `encode_boxes` gives them."""
         base_rules.require_trees(trees, self.attributes)
         self._live.replace_base(trees[0], since)
 

@@ -161,16 +161,9 @@ class _ShardTask:
 
     def _letter(self, batch: pa.RecordBatch, refused: Refused) -> DeadLetter:
         record = batch.slice(refused.row, 1).to_pylist()[0]
-        return DeadLetter(
-            self._plan.topic,
-            self._shard,
-            record["offset"],
-            record["key"],
-            record["value"],
-            [(header["key"], header["value"]) for header in record["headers"] or ()],
-            str(refused.bad),
-            refused.bad.field,
-        )
+        headers = [(header["key"], header["value"]) for header in record["headers"] or ()]
+        place = self._plan.topic, self._shard, record["offset"]
+        return DeadLetter.of(*place, record["key"], record["value"], headers, refused.bad)
 
     def finish(self) -> dict[str, Any]:
         counts = {"records": self._fold.records, "refused": self._refused, "letters": self._letters}

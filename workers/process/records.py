@@ -63,16 +63,8 @@ def dead_letter(
             headers = headers_of(message)
         except BadRecord:
             headers = []
-    return DeadLetter(
-        message.topic(),
-        message.partition(),
-        message.offset(),
-        message.key(),
-        message.value(),
-        headers,
-        str(bad),
-        bad.field,
-    )
+    place = message.topic(), message.partition(), message.offset()
+    return DeadLetter.of(*place, message.key(), message.value(), headers, bad)
 
 
 class RecordReader:
@@ -197,9 +189,7 @@ class RecordReader:
             f"records {place.offset} to {following - 1} cannot be read ({message.error().str()});"
             " send them in smaller batches, or raise kafka.most_unpacked_mib and send them again",
         )
-        letter = DeadLetter(
-            self._topic, place.partition, place.offset, None, None, [], str(bad), bad.field
-        )
+        letter = DeadLetter.of(self._topic, place.partition, place.offset, None, None, [], bad)
         return Unread(letter, following)
 
     def _behind(self, place: TopicPartition) -> int:

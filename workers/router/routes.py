@@ -17,6 +17,8 @@ from workers.router.framing import Accepted, ShardsToAsk
 
 log = logging.getLogger(__name__)
 
+_MOST_RECORDS = 1000  # at a time
+
 
 class _Routes:
     """Of one shard, as far as they have come."""
@@ -104,9 +106,6 @@ def _within(points, low, high):
                 inside[i] = False
                 break
     return inside
-
-
-_MOST_RECORDS = 1000  # at a time
 
 
 class RouteReader:

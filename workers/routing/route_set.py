@@ -25,6 +25,9 @@ from workers.shard.shard import IndexChange, Shard
 
 log = logging.getLogger(__name__)
 
+# After so many changes all routes are published again: a router that starts reads no more of them.
+_MOST_CHANGES = 256
+
 
 class RouteChange(NamedTuple):
     """What changes in the routes; with `anew` these are all that there are."""
@@ -173,10 +176,6 @@ def _ranks(lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     ranks = np.empty(len(lows), np.int64)
     ranks[np.argsort(middles, kind="stable")] = np.arange(len(lows))
     return ranks
-
-
-# After so many changes all routes are published again: a router that starts reads no more of them.
-_MOST_CHANGES = 256
 
 
 class RoutePublisher:

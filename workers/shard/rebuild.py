@@ -24,9 +24,14 @@ from workers.shard.shard import Shard
 
 log = logging.getLogger(__name__)
 
-
 # Between two tries to read from a store that does not answer: twice as long each time.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+# An index that changes quickly would be rebuilt all the time: rebuilding it may take this share.
+MOST_TIME = 0.1
+# Batches of changes that a new index may still miss when it takes over, which changes wait for.
+_MOST_BEHIND = 2
+
+Result = TypeVar("Result")
 
 
 class BaseFollower:
@@ -143,14 +148,6 @@ def _loaded(store: BaseStore, base: Base, place: int, tree: TreeBlob) -> SOPTRTr
     data = store.get(name.tree(place))
     tree.verify(data)
     return SOPTRTree.from_arrays(SOPTArrays(**decode_tree(name, tree.attribute, data)))
-
-
-# An index that changes quickly would be rebuilt all the time: rebuilding it may take this share.
-MOST_TIME = 0.1
-# Batches of changes that a new index may still miss when it takes over, which changes wait for.
-_MOST_BEHIND = 2
-
-Result = TypeVar("Result")
 
 
 class Rebuilder:
