@@ -9,9 +9,9 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-__all__ = ["Plot", "Section", "Table", "write"]
+__all__ = ["STYLE", "Plot", "Section", "Table", "write"]
 
-_STYLE: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
     "svg.hashsalt": "podium",  # element ids would be random otherwise
     "svg.fonttype": "none",  # text stays text
     "font.family": "sans-serif",
@@ -77,7 +77,7 @@ def _markdown(table: Table) -> str:
 
 
 def _draw(plot: Plot, path: Path) -> None:
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 4.2), layout="constrained")
         axes = figure.subplots()
         for marker, (label, values) in zip(_MARKERS * 2, plot.lines.items(), strict=False):

@@ -33,8 +33,7 @@ from numpy.typing import ArrayLike
 from indexes.kernels.sorting import stable_order
 from indexes.paint.messages import Message, MessageTable
 from indexes.paint.objects import ObjectIndex
-from indexes.paint.painting import paint_batch
-from indexes.paint.server import PaintServer, Update, Updates, as_updates, checked, table_of
+from indexes.paint.server import PaintServer, Update, Updates, as_updates, checked
 from indexes.validation import as_number_array
 
 __all__ = ["PaintBatch"]
@@ -67,24 +66,13 @@ class PaintBatch:
         return self._paint(checked(self.server.objects, *columns))
 
     def _paint(self, updates: Updates) -> MessageTable:
-        server = self.server
         net, last = coalesced(updates)
         existed = np.isfinite(net.old_y)
         updated = ObjectIndex.build(np.column_stack([net.x, net.old_y])[existed])
         worsened = np.flatnonzero(net.new_y > net.old_y)
         worsened = worsened[np.lexsort((net.x[worsened], net.new_y[worsened]))[::-1]]
-        arrays, messages = paint_batch(
-            server.objects.arrays,
-            server.known_subscriptions,
-            server.brush,
-            server.group,
-            updated.arrays,
-            *net,
-            worsened,
-            np.flatnonzero(net.new_y < net.old_y),
-        )
-        server.objects.adopt(arrays)
-        table = table_of(messages)
+        improved = np.flatnonzero(net.new_y < net.old_y)
+        table = self.server.paint_batch(net, updated, worsened, improved)
         event = np.where(table.event >= 0, last[table.event], -1) if len(last) else table.event
         return table._replace(event=event)
 

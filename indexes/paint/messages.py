@@ -13,7 +13,7 @@ import numpy as np
 
 from indexes.validation import as_count
 
-__all__ = ["Carried", "Message", "MessageTable", "TopKList", "reaches"]
+__all__ = ["Carried", "Message", "MessageTable", "Named", "NamedTopKList", "TopKList", "reaches"]
 
 
 class Message(NamedTuple):
@@ -46,6 +46,17 @@ class MessageTable(NamedTuple):
 class Carried(Protocol):
     """Whatever carries an object: a `Message`, or a `Box` of the 1.5-dimensional form."""
 
+    @property
+    def x(self) -> float: ...
+    @property
+    def y(self) -> float: ...
+
+
+class Named(Protocol):
+    """Whatever carries an object with an id, of which several may share an x."""
+
+    @property
+    def id(self) -> str: ...
     @property
     def x(self) -> float: ...
     @property
@@ -111,3 +122,32 @@ class TopKList:
         insort(self._keys, (y, x))
         if len(self._keys) > self._k:
             del self._y[self._keys.pop()[1]]
+
+
+class NamedTopKList:
+    """A `TopKList` of objects with ids: by y, then x, then id.
+
+    >>> best = NamedTopKList(2, [("a", 1.0, 0.5), ("b", 1.0, 0.5)], own_k=1)
+    >>> best.items
+    [('a', 1.0, 0.5)]
+    """
+
+    def __init__(
+        self,
+        k: int,
+        items: Iterable[tuple[str, float, float]] = (),
+        own_k: int | None = None,
+    ) -> None:
+        self._k, self._own_k = k, k if own_k is None else own_k
+        self._keys = sorted((y, x, id) for id, x, y in items)[:k]
+
+    @property
+    def items(self) -> list[tuple[str, float, float]]:
+        """Id, x and y, best first."""
+        return [(id, x, y) for y, x, id in self._keys[: self._own_k]]
+
+    def apply(self, message: Named) -> None:
+        self._keys = [key for key in self._keys if key[2] != message.id]
+        if message.y != inf:
+            insort(self._keys, (message.y, message.x, message.id))
+            del self._keys[self._k :]

@@ -26,18 +26,23 @@ from indexes.kernels.decorators import bare, fused, inner
 from indexes.validation import as_count, as_number_array, as_table, require_finite
 
 __all__ = [
+    "BLOCKS",
     "ObjectArrays",
     "ObjectIndex",
     "Objects",
     "find",
+    "find_many",
     "first_k",
     "is_below",
     "least_above",
     "load",
     "new_objects",
+    "place_of",
+    "position_of",
     "put",
     "remove",
     "reserve",
+    "top_k_many",
 ]  # fmt: skip
 
 BLOCK = 128
@@ -118,6 +123,10 @@ class ObjectIndex:
         if y == inf:
             raise KeyError(f"x: got {x}, which no object has, when a known one was expected")
         return y
+
+    def find_many(self, xs: np.ndarray) -> np.ndarray:
+        """The y of the object at each x; inf: there is none."""
+        return find_many(self._objects, xs)
 
     def put(self, x: float, y: float) -> None:
         """Add an object, or give a known one another y."""
@@ -320,7 +329,7 @@ def is_below(y, x, key_y, key_x):
 
 
 @bare
-def _position_of(o, x):
+def position_of(o, x):
     """The last block that begins at or before x, or the first block."""
     low, high = 0, o.state[BLOCKS]
     while high - low > 1:
@@ -333,7 +342,7 @@ def _position_of(o, x):
 
 
 @bare
-def _place_of(o, block, x):
+def place_of(o, block, x):
     """How many objects of the block have a lower x."""
     low, high = 0, o.size[block]
     while low < high:
@@ -372,11 +381,19 @@ def find(o, x):
     """The y of the object at x, or inf."""
     if o.state[BLOCKS] == 0:
         return np.inf
-    block = o.order[_position_of(o, x)]
-    place = _place_of(o, block, x)
+    block = o.order[position_of(o, x)]
+    place = place_of(o, block, x)
     if place < o.size[block] and o.x[block, place] == x:
         return o.y[block, place]
     return np.inf
+
+
+@njit(cache=True)
+def find_many(o, xs):
+    ys = np.empty(len(xs))
+    for i in range(len(xs)):
+        ys[i] = find(o, xs[i])
+    return ys
 
 
 @njit(cache=True)
@@ -385,9 +402,9 @@ def put(o, x, y):
     if o.state[BLOCKS] == 0:
         o.state[BLOCKS] = 1
         o.size[o.order[0]] = 0
-    position = _position_of(o, x)
+    position = position_of(o, x)
     block = o.order[position]
-    place = _place_of(o, block, x)
+    place = place_of(o, block, x)
     if place < o.size[block] and o.x[block, place] == x:
         _take_key(o, block, o.y[block, place], x)
         o.y[block, place] = y
@@ -398,7 +415,7 @@ def put(o, x, y):
             if x > o.first_x[position + 1]:
                 position += 1
             block = o.order[position]
-            place = _place_of(o, block, x)
+            place = place_of(o, block, x)
         size = o.size[block]
         for i in range(size, place, -1):
             o.x[block, i] = o.x[block, i - 1]
@@ -460,9 +477,9 @@ def _move_position(o, source, target):
 @njit(cache=True)
 def remove(o, x):
     """Take a known object out; blocks that are left nearly empty join."""
-    position = _position_of(o, x)
+    position = position_of(o, x)
     block = o.order[position]
-    place = _place_of(o, block, x)
+    place = place_of(o, block, x)
     _take_key(o, block, o.y[block, place], x)
     for i in range(place, o.size[block] - 1):
         o.x[block, i] = o.x[block, i + 1]
@@ -513,9 +530,9 @@ def first_k(o, x, key_y, key_x, k, rightwards, found):
     count, blocks = 0, o.state[BLOCKS]
     if blocks == 0 or k == 0:
         return 0
-    position = _position_of(o, x)
+    position = position_of(o, x)
     block = o.order[position]
-    place = _place_of(o, block, x)
+    place = place_of(o, block, x)
     if rightwards:
         if place < o.size[block] and o.x[block, place] == x:
             place += 1
@@ -556,14 +573,14 @@ def least_above(o, low, high, key_y, key_x):
     found_x, found_y = np.inf, np.inf
     if o.state[BLOCKS] == 0:
         return found_x, found_y
-    position = _position_of(o, low)
+    position = position_of(o, low)
     while position < o.state[BLOCKS] and o.first_x[position] <= high:
         best_y, best_x = o.best_y[position], o.best_x[position]
         if o.worst_y[position] >= key_y and is_below(best_y, best_x, found_y, found_x):
             block = o.order[position]
             last = o.x[block, o.size[block] - 1]
             if o.first_x[position] < low or last > high:
-                for i in range(_place_of(o, block, low), o.size[block]):
+                for i in range(place_of(o, block, low), o.size[block]):
                     x, y = o.x[block, i], o.y[block, i]
                     if x > high:
                         break
@@ -597,3 +614,30 @@ def _top_k(o, low, high, k):
             return x[:i], y[:i]
         x[i], y[i] = key_x, key_y
     return x, y
+
+
+@njit(cache=True, nogil=True)
+def top_k_many(o, lows, highs, k):
+    """The k best objects of each range, range by range: how many, their x and their y."""
+    most = min(k, o.state[LIVE])
+    counts = np.empty(len(lows), np.int64)
+    xs, ys, used = (
+        np.empty(16 + len(lows) * min(most, 4)),
+        np.empty(16 + len(lows) * min(most, 4)),
+        0,
+    )
+    for i in range(len(lows)):
+        x, y = _top_k(o, lows[i], highs[i], k)
+        if used + len(x) > len(xs):
+            xs, ys = _longer(xs, used + len(x)), _longer(ys, used + len(x))
+        xs[used : used + len(x)], ys[used : used + len(x)] = x, y
+        counts[i] = len(x)
+        used += len(x)
+    return counts, xs[:used], ys[:used]
+
+
+@inner
+def _longer(values, wanted):
+    longer = np.empty(2 * wanted)
+    longer[: len(values)] = values
+    return longer

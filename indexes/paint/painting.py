@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from indexes.kernels.decorators import bare, inner
+from indexes.kernels.decorators import bare, fused, inner
 from indexes.paint.objects import (
-    find,
     first_k,
     is_below,
     least_above,
@@ -25,23 +24,26 @@ from indexes.paint.objects import (
     reserve,
 )
 from indexes.paint.regions import (
+    LEFT,
+    RIGHT,
     Staircase,
     group_tiles,
+    influence_interval,
     new_staircase,
     tile_exposed,
     tile_gain,
     tile_region,
     tile_worsened,
 )
-from indexes.paint.subscriptions import has_stranger, snap
+from indexes.paint.subscriptions import apex, has_stranger, snap_all
 
 __all__ = [
-    "FIRST_K", "MIN_Y", "SNAP", "Brush", "first_bad_update", "new_brush", "paint_batch",
-    "paint_many",
+    "COLUMNS", "FIRST_K", "MIN_Y", "RULED_OUT", "SNAP", "Brush", "first_bad_update", "new_brush",
+    "paint_batch", "paint_many", "rule_out", "step_down", "tell_exposed", "tell_gain",
+    "tell_region", "tell_worsened",
 ]  # fmt: skip
 
-FIRST_K, MIN_Y, SNAP = range(3)  # fields of `calls`
-LEFT, RIGHT = range(2)
+FIRST_K, MIN_Y, SNAP, RULED_OUT = range(4)  # fields of `calls`
 COLUMNS = 7  # of a message: its update, the four bounds, x, y
 
 
@@ -53,8 +55,10 @@ class Brush(NamedTuple):
     stale: Staircase  # in a batch: with the old key among the final objects
     more: Staircase  # room for those of the updated objects, by their old keys
     tiles: np.ndarray  # f8[3k + 3, 4]
-    boxes: np.ndarray  # f8[4, 4]  room for the boxes that merging compares
-    calls: np.ndarray  # i8[3]  index calls so far, as the paper counts them
+    closed: np.ndarray  # f8[3k + 3, 4]  with subscriptions: the tiles as closed rectangles
+    snapped: np.ndarray  # f8[3k + 3, 4]  ... and the boxes around the subscriptions in them
+    boxes: np.ndarray  # f8[2, 4]  room for the boxes that merging compares
+    calls: np.ndarray  # i8[4]  index calls so far, made and spared
 
 
 def new_brush(k: int) -> Brush:
@@ -64,21 +68,24 @@ def new_brush(k: int) -> Brush:
         stale=new_staircase(k),
         more=new_staircase(k),
         tiles=np.empty((3 * k + 3, 4)),
-        boxes=np.empty((4, 4)),
-        calls=np.zeros(3, np.int64),
+        closed=np.empty((3 * k + 3, 4)),
+        snapped=np.empty((3 * k + 3, 4)),
+        boxes=np.empty((2, 4)),
+        calls=np.zeros(4, np.int64),
     )
 
 
 @njit(cache=True)
-def first_bad_update(o, xs, olds, news, order):
+def first_bad_update(found, xs, olds, news, order):
     """The place of the first update whose old y is not the object's by then; -1: all are right.
 
-    `order` sorts the updates by x, those of one object as they come.  Absent is inf.
+    `found` has the y of each update's object before all updates; `order` sorts the updates by x,
+    those of one object as they come.  Absent is inf.
     """
     worst = len(xs)
     for i in range(len(order)):
         at = order[i]
-        known = find(o, xs[at])
+        known = found[at]
         if i > 0 and xs[order[i - 1]] == xs[at]:
             known = news[order[i - 1]]
         if known != olds[at] or (known == np.inf and news[at] == np.inf):
@@ -97,10 +104,7 @@ def paint_many(o, subscriptions, brush, group, xs, olds, news):
         x, old, new = xs[event], olds[event], news[event]
         if is_below(new, x, old, x):
             _stand(o, brush, brush.stairs, x, new)
-            count = tile_region(x, brush.stairs, brush.tiles)
-            messages, used = _send(
-                subscriptions, brush, group, count, messages, used, event, x, new
-            )
+            messages, used = tell_region(subscriptions, brush, group, messages, used, event, x, new)
             o = reserve(o, 1)
             put(o, x, new)
         elif old != new:
@@ -126,44 +130,67 @@ def _stand(o, brush, stairs, x, y):
 @inner
 def _lower(o, subscriptions, brush, group, messages, used, event, x, old, new):
     """The messages of a rank-lowering update (Algorithm 3)."""
-    stairs = brush.stairs
-    _stand(o, brush, stairs, x, old)
-    count = tile_region(x, stairs, brush.tiles)
-    messages, used = _send(subscriptions, brush, group, count, messages, used, event, x, new)
+    _stand(o, brush, brush.stairs, x, old)
+    messages, used = tell_region(subscriptions, brush, group, messages, used, event, x, new)
     key_y, key_x = old, x
     while True:
         exposed_x, exposed_y = _next_exposed(o, subscriptions, brush, x, key_y, key_x)
         if not is_below(exposed_y, exposed_x, new, x):
             return messages, used
-        count = tile_exposed(x, exposed_x, stairs, brush.tiles)
-        messages, used = _send(
-            subscriptions, brush, group, count, messages, used, event, exposed_x, exposed_y
+        messages, used = tell_exposed(
+            subscriptions, brush, group, messages, used, event, x, exposed_x, exposed_y
         )
-        _step_down(stairs, x, exposed_x)
+        step_down(brush.stairs, x, exposed_x)
         key_y, key_x = exposed_y, exposed_x
+
+
+@njit(cache=True)
+def tell_region(subscriptions, brush, group, messages, used, event, x, y):
+    """Send an object at x to the influence region of its staircase."""
+    count = tile_region(x, brush.stairs, brush.tiles)
+    return _send(subscriptions, brush, group, count, messages, used, event, x, y)
+
+
+@njit(cache=True)
+def tell_exposed(subscriptions, brush, group, messages, used, event, x, exposed_x, exposed_y):
+    """Send an exposed object to what the swept one at x loses there."""
+    count = tile_exposed(x, exposed_x, brush.stairs, brush.tiles)
+    return _send(subscriptions, brush, group, count, messages, used, event, exposed_x, exposed_y)
+
+
+@njit(cache=True)
+def tell_worsened(subscriptions, brush, group, messages, used, event, x, y):
+    """Send a worsened object of a batch to those who have it, or would keep its old y."""
+    count = tile_worsened(x, brush.stairs, brush.before, brush.stale, brush.tiles)
+    return _send(subscriptions, brush, group, count, messages, used, event, x, y)
+
+
+@njit(cache=True)
+def tell_gain(subscriptions, brush, group, messages, used, event, x, y):
+    """Send an unchanged object to those whom a batch has given it."""
+    count = tile_gain(x, brush.stairs, brush.before, brush.tiles)
+    return _send(subscriptions, brush, group, count, messages, used, event, x, y)
 
 
 @inner
 def _next_exposed(o, subscriptions, brush, x, key_y, key_x):
     """The next object of the influence interval above a key, (inf, inf) if there is none."""
     stairs = brush.stairs
-    k = len(stairs.left)
-    low = stairs.left[k - 1] if stairs.counts[LEFT] == k else -np.inf
-    high = stairs.right[k - 1] if stairs.counts[RIGHT] == k else np.inf
+    low, high = influence_interval(stairs)
     if subscriptions is not None:
         # The smallest quadrant around the subscriptions that are left (§III-B).
-        low, high = np.inf, -np.inf
-        for i in range(tile_region(x, stairs, brush.tiles)):
-            if _snap_tile(subscriptions, brush, brush.tiles[i], brush.boxes[0]):
-                low, high = min(low, brush.boxes[0, 0]), max(high, brush.boxes[0, 3])
+        count = tile_region(x, stairs, brush.tiles)
+        _close(brush.tiles, count, brush.closed)
+        low, high = apex(subscriptions, brush.closed, count, brush.snapped)
         if low > high:
+            brush.calls[RULED_OUT] += 1
             return np.inf, np.inf
     brush.calls[MIN_Y] += 1
     return least_above(o, low, high, key_y, key_x)
 
 
-@bare
-def _step_down(stairs, x, exposed):
+@njit(cache=True)
+def step_down(stairs, x, exposed):
     """An object that was passed is one of the better ones from now on."""
     k = len(stairs.left)
     if exposed < x:
@@ -208,35 +235,45 @@ def _send(subscriptions, brush, group, count, messages, used, event, x, y):
     return messages, used
 
 
-@inner
-def _snap_tile(subscriptions, brush, tile, box):
-    """The box around the subscriptions of a tile; whether there are any."""
-    brush.calls[SNAP] += 1
-    low_min = -np.inf if tile[2] == -np.inf else np.nextafter(tile[2], np.inf)
-    high_max = np.inf if tile[3] == np.inf else np.nextafter(tile[3], -np.inf)
-    return snap(subscriptions, low_min, tile[0], tile[1], high_max, box)
+@bare
+def _close(tiles, count, closed):
+    """Tiles as closed rectangles."""
+    for i in range(count):
+        tile, rectangle = tiles[i], closed[i]
+        rectangle[0] = -np.inf if tile[2] == -np.inf else np.nextafter(tile[2], np.inf)
+        rectangle[1], rectangle[2] = tile[0], tile[1]
+        rectangle[3] = np.inf if tile[3] == np.inf else np.nextafter(tile[3], -np.inf)
 
 
-@inner
+@bare
 def _merge(subscriptions, brush, count):
     """Shrink tiles to their subscriptions, and join neighbours greedily (§III-B, Theorem 4)."""
-    tiles, last, box, around = brush.tiles, brush.boxes[1], brush.boxes[2], brush.boxes[3]
+    tiles, last, around = brush.tiles, brush.boxes[0], brush.boxes[1]
+    brush.calls[SNAP] += count
+    _close(tiles, count, brush.closed)
+    snap_all(subscriptions, brush.closed, count, brush.snapped)
     kept = 0
     for i in range(count):
-        if not _snap_tile(subscriptions, brush, tiles[i], box):
+        box = brush.snapped[i]
+        if box[0] > box[1]:
             continue
         if kept:
             around[0], around[1] = min(last[0], box[0]), max(last[1], box[1])
             around[2], around[3] = min(last[2], box[2]), max(last[3], box[3])
             if not has_stranger(subscriptions, around, last, box):
-                last[:] = around
+                _copy_box(around, last)
                 continue
             _write_box(tiles, kept - 1, last)
-        last[:] = box
+        _copy_box(box, last)
         kept += 1
     if kept:
         _write_box(tiles, kept - 1, last)
     return kept
+
+
+@fused
+def _copy_box(box, target):
+    target[0], target[1], target[2], target[3] = box[0], box[1], box[2], box[3]
 
 
 @bare
@@ -268,11 +305,10 @@ def paint_batch(o, subscriptions, brush, group, updated, xs, olds, news, worsene
         _stand(o, brush, brush.stale, x, old)
         _stand_before(o, updated, xs, brush, brush.before, x, old)
         if new == np.inf:
-            _empty(brush.stairs)
+            rule_out(brush.stairs)
         else:
             _stand(o, brush, brush.stairs, x, new)
-        count = tile_worsened(x, brush.stairs, brush.before, brush.stale, brush.tiles)
-        messages, used = _send(subscriptions, brush, group, count, messages, used, event, x, new)
+        messages, used = tell_worsened(subscriptions, brush, group, messages, used, event, x, new)
         exposed, exposures = _collect_exposed(
             o, subscriptions, brush, xs, exposed, exposures, x, old, new
         )
@@ -280,13 +316,11 @@ def paint_batch(o, subscriptions, brush, group, updated, xs, olds, news, worsene
         x, y = exposed[i, 0], exposed[i, 1]
         _stand(o, brush, brush.stairs, x, y)
         _stand_before(o, updated, xs, brush, brush.before, x, y)
-        count = tile_gain(x, brush.stairs, brush.before, brush.tiles)
-        messages, used = _send(subscriptions, brush, group, count, messages, used, -1, x, y)
+        messages, used = tell_gain(subscriptions, brush, group, messages, used, -1, x, y)
     for event in improved:
         x, new = xs[event], news[event]
         _stand(o, brush, brush.stairs, x, new)
-        count = tile_region(x, brush.stairs, brush.tiles)
-        messages, used = _send(subscriptions, brush, group, count, messages, used, event, x, new)
+        messages, used = tell_region(subscriptions, brush, group, messages, used, event, x, new)
     return o, messages[:used]
 
 
@@ -302,8 +336,8 @@ def _contains(xs, x):
     return low < len(xs) and xs[low] == x
 
 
-@bare
-def _empty(stairs):
+@njit(cache=True)
+def rule_out(stairs):
     """The staircase of an object that is among no one's k best: k better ones right beside it."""
     stairs.left[:] = np.inf
     stairs.right[:] = -np.inf
@@ -358,7 +392,7 @@ def _collect_exposed(o, subscriptions, brush, xs, exposed, exposures, x, old, ne
                 exposed = larger
             exposed[exposures, 0], exposed[exposures, 1] = found_x, found_y
             exposures += 1
-        _step_down(stairs, x, found_x)
+        step_down(stairs, x, found_x)
         key_y, key_x = found_y, found_x
 
 

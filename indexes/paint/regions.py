@@ -22,12 +22,13 @@ Tiles are written in descending order of low, and no two have a low in common.
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from indexes.kernels.decorators import bare, fused
 
 __all__ = [
-    "Staircase", "group_tiles", "new_staircase", "tile_exposed", "tile_gain",
-    "tile_region", "tile_worsened",
+    "LEFT", "RIGHT", "Staircase", "group_tiles", "influence_interval", "new_staircase",
+    "tile_exposed", "tile_gain", "tile_region", "tile_worsened",
 ]  # fmt: skip
 
 LEFT, RIGHT = range(2)
@@ -43,6 +44,16 @@ class Staircase(NamedTuple):
 
 def new_staircase(k: int) -> Staircase:
     return Staircase(np.empty(k), np.empty(k), np.zeros(2, np.int64))
+
+
+@njit(cache=True)
+def influence_interval(stairs):
+    """What contains every range whose subscriber has the object: from the k-th better one on the
+    left to that on the right (II in the paper's §II-C, an open interval)."""
+    k = len(stairs.left)
+    low = stairs.left[k - 1] if stairs.counts[LEFT] == k else -np.inf
+    high = stairs.right[k - 1] if stairs.counts[RIGHT] == k else np.inf
+    return low, high
 
 
 @fused

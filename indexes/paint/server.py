@@ -16,7 +16,16 @@ from indexes.id_map import IdMap
 from indexes.kernels.sorting import stable_order
 from indexes.paint.messages import Message, MessageTable
 from indexes.paint.objects import ObjectIndex, as_coordinate, as_range
-from indexes.paint.painting import FIRST_K, MIN_Y, SNAP, first_bad_update, new_brush, paint_many
+from indexes.paint.painting import (
+    FIRST_K,
+    MIN_Y,
+    RULED_OUT,
+    SNAP,
+    first_bad_update,
+    new_brush,
+    paint_batch,
+    paint_many,
+)
 from indexes.paint.subscriptions import SubscriptionArrays, SubscriptionIndex, Subscriptions
 from indexes.validation import (
     as_bound_array,
@@ -34,6 +43,7 @@ __all__ = [
     "PaintDense",
     "PaintSparse",
     "ServerArrays",
+    "SubscriberIds",
     "Updates",
     "as_updates",
     "table_of",
@@ -43,11 +53,18 @@ Update = tuple[float, float | None, float | None]  # x, old y, new y; None: abse
 
 
 class Calls(NamedTuple):
-    """Index calls since the server was made, counted as in the paper's Tables III and IV."""
+    """Index calls since the server was made, counted as in the paper's Tables III and IV.
+
+    That is, one `snap` per tile that is to be sent.  Those that look for the next exposed object
+    are not counted, and all tiles of an object are snapped in one search.  Where these find that no
+    subscription is left, the sweep is over: PaintSparse makes no `min_y`, and counts it as one that
+    is ruled out.  The paper counts it as a `min_y`.
+    """
 
     first_k: int
     min_y: int
     snap: int
+    ruled_out: int
 
 
 class Updates(NamedTuple):
@@ -59,12 +76,48 @@ class Updates(NamedTuple):
 
 
 class ServerArrays(NamedTuple):
-    settings: np.ndarray  # f8[2]  k, epsilon (0: exact)
+    settings: np.ndarray  # f8[2]  k, epsilon (0: exact); of `PaintServers`: the boundaries, too
     x: np.ndarray  # f8[n]  the objects, ascending
     y: np.ndarray  # f8[n]
     ids: np.ndarray  # i8[s]  the subscriptions, ascending
     lows: np.ndarray  # f8[s]  PaintSparse only
     highs: np.ndarray  # f8[s]
+
+
+class SubscriberIds:
+    """The ids of subscriptions of which a server keeps nothing else."""
+
+    def __init__(self) -> None:
+        self._ids = IdMap(np.int32)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def nbytes(self) -> int:
+        return self._ids.nbytes
+
+    def add(self, ids: np.ndarray) -> None:
+        """Add ids that are all new, or none."""
+        known = self._ids.get_many(ids) != -1
+        if known.any():
+            raise KeyError(f"id {ids[known][0]} is already subscribed; unsubscribe it first")
+        self._ids.put_many(ids, np.zeros(len(ids), np.int64))
+
+    def remove(self, ids: np.ndarray) -> None:
+        """Forget ids that are all known, or none."""
+        unknown = self._ids.get_many(ids) == -1
+        if unknown.any():
+            raise KeyError(f"id {ids[unknown][0]} is not subscribed; a known one was expected")
+        self._ids.remove_many(ids)
+
+    def to_array(self) -> np.ndarray:
+        """All ids, ascending."""
+        return np.sort(self._ids.table.keys[: len(self)])
+
+    def check(self) -> None:
+        """Raise `AssertionError` unless every structural invariant holds."""
+        self._ids.check()
 
 
 class PaintServer:
@@ -98,7 +151,7 @@ class PaintServer:
     @property
     def calls(self) -> Calls:
         counted = self.brush.calls.tolist()
-        return Calls(counted[FIRST_K], counted[MIN_Y], counted[SNAP])
+        return Calls(counted[FIRST_K], counted[MIN_Y], counted[SNAP], counted[RULED_OUT])
 
     def subscribe(
         self, id: int, low: float, high: float, k: int | None = None
@@ -150,6 +203,27 @@ class PaintServer:
         self.objects.adopt(arrays)
         return table_of(messages)
 
+    def paint_batch(
+        self, net: Updates, updated: ObjectIndex, worsened: np.ndarray, improved: np.ndarray
+    ) -> MessageTable:
+        """Do updates at once: what `PaintBatch` asks its server for, see there.
+
+        `net` has one update per object, by x; `updated` those objects with their old y.  The other
+        two are places in `net`, the former in descending order of the new key.
+        """
+        arrays, messages = paint_batch(
+            self.objects.arrays,
+            self.known_subscriptions,
+            self.brush,
+            self.group,
+            updated.arrays,
+            *net,
+            worsened,
+            improved,
+        )
+        self.objects.adopt(arrays)
+        return table_of(messages)
+
     def move(self, old_x: float, new_x: float, y: float) -> list[Message]:
         """Move an object along the x axis: both ends at once, so that nobody hears too much."""
         from indexes.paint.batch import PaintBatch  # which is made of servers
@@ -162,7 +236,7 @@ class PaintServer:
     @property
     def nbytes(self) -> int:
         arrays = [*self.brush.stairs, *self.brush.before, *self.brush.stale, *self.brush.more,
-                  self.brush.tiles, self.brush.boxes, self.brush.calls]  # fmt: skip
+                  *self.brush[4:]]  # fmt: skip
         return self.objects.nbytes + sum(array.nbytes for array in arrays)
 
     def to_arrays(self) -> ServerArrays:
@@ -174,11 +248,15 @@ class PaintServer:
 
     @classmethod
     def from_arrays(cls, arrays: ServerArrays) -> Self:
-        k, epsilon = arrays.settings.tolist()
-        server = cls(int(k), epsilon or None)
+        server = cls._from_settings(arrays.settings.tolist())
         server.load(np.column_stack([arrays.x, arrays.y]))
         server._restore(SubscriptionArrays(arrays.ids, arrays.lows, arrays.highs))
         return server
+
+    @classmethod
+    def _from_settings(cls, settings: list[float]) -> Self:
+        k, epsilon = settings
+        return cls(int(k), epsilon or None)
 
     def _restore(self, saved: SubscriptionArrays) -> None:
         self._add(*saved)
@@ -201,7 +279,7 @@ class PaintDense(PaintServer):
 
     def __init__(self, k: int, epsilon: float | None = None) -> None:
         super().__init__(k, epsilon)
-        self._ids = IdMap(np.int32)
+        self._ids = SubscriberIds()
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -211,31 +289,20 @@ class PaintDense(PaintServer):
         return super().nbytes + self._ids.nbytes
 
     def unsubscribe_many(self, ids: ArrayLike | Sequence[int]) -> None:
-        gone = as_id_array(ids)
-        unknown = self._ids.get_many(gone) == -1
-        if unknown.any():
-            raise KeyError(f"id {gone[unknown][0]} is not subscribed; a known one was expected")
-        self._ids.remove_many(gone)
+        self._ids.remove(as_id_array(ids))
 
     def _add(self, ids: ArrayLike | Sequence[int], lows: ArrayLike, highs: ArrayLike) -> None:
         new = as_id_array(ids)
         low, high = as_bound_array("lows", lows), as_bound_array("highs", highs)
         require_same_length(ids=new, lows=low, highs=high)
         require_ordered(low, high, "range")
-        self._remember(new)
-
-    def _remember(self, ids: np.ndarray) -> None:
-        known = self._ids.get_many(ids) != -1
-        if known.any():
-            raise KeyError(f"id {ids[known][0]} is already subscribed; unsubscribe it first")
-        self._ids.put_many(ids, np.zeros(len(ids), np.int64))
+        self._ids.add(new)
 
     def _saved_subscriptions(self) -> SubscriptionArrays:
-        ids = np.sort(self._ids.table.keys[: len(self)])
-        return SubscriptionArrays(ids, np.empty(0), np.empty(0))
+        return SubscriptionArrays(self._ids.to_array(), np.empty(0), np.empty(0))
 
     def _restore(self, saved: SubscriptionArrays) -> None:
-        self._remember(saved.ids)
+        self._ids.add(saved.ids)
 
     def check(self) -> None:
         super().check()
@@ -308,15 +375,15 @@ def checked(objects: ObjectIndex, x: np.ndarray, old: np.ndarray, new: np.ndarra
     for name, values in (("old_y", old), ("new_y", new)):
         require_finite(name, values[~np.isnan(values)])
     updates = Updates(x, np.where(np.isnan(old), inf, old), np.where(np.isnan(new), inf, new))
-    bad = first_bad_update(objects.arrays, *updates, stable_order(x))
+    found = objects.find_many(x)
+    bad = first_bad_update(found, *updates, stable_order(x))
     if bad >= 0:
-        _refuse(objects, updates, int(bad))
+        _refuse(float(found[bad]), updates, int(bad))
     return updates
 
 
-def _refuse(objects: ObjectIndex, updates: Updates, bad: int) -> None:
+def _refuse(known: float, updates: Updates, bad: int) -> None:
     x, old = float(updates.x[bad]), float(updates.old_y[bad])
-    known = objects.y_of(x) if x in objects else inf
     before = np.flatnonzero(updates.x[:bad] == x)
     if len(before):
         known = float(updates.new_y[before[-1]])

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from indexes.id_map import check_slots, empty_slots, find, find_many, link, link_many, unlink
 from indexes.kernels import NIL
-from indexes.kernels.decorators import fused, inner
+from indexes.kernels.decorators import bare, fused, inner
 from indexes.row_table import LIVE, USED, check_rows, give_back_row, live_rows, new_state, take_row
 from indexes.validation import (
     as_bound_array,
@@ -36,7 +36,8 @@ from indexes.validation import (
 )
 
 __all__ = [
-    "Rectangle", "SubscriptionArrays", "SubscriptionIndex", "Subscriptions", "has_stranger", "snap",
+    "Rectangle", "SubscriptionArrays", "SubscriptionIndex", "Subscriptions", "apex", "has_stranger",
+    "points_inside", "rows_inside", "snap_all",
 ]  # fmt: skip
 
 BUCKET = 32
@@ -68,6 +69,7 @@ class Subscriptions(NamedTuple):
     row_state: np.ndarray  # i8[3]  see `indexes.row_table`
     tree: np.ndarray  # i8[3]  root, heights of the two stacks
     stack: np.ndarray  # i4[STACK]  nodes that a search has yet to look at
+    search: np.ndarray  # i4[STACK, 3]  ... for which of several rectangles: node, first, stop
 
 
 class SubscriptionArrays(NamedTuple):
@@ -152,19 +154,22 @@ class SubscriptionIndex:
 
     def snap(self, rectangle: Rectangle) -> Rectangle | None:
         """The smallest rectangle around the subscriptions inside a rectangle."""
-        box = np.empty(4)
-        if not snap(self._s, *as_rectangle(rectangle), box):
-            return None
-        low_min, low_max, high_min, high_max = box.tolist()
-        return low_min, low_max, high_min, high_max
+        found = np.empty((1, 4))
+        _snap_one(self._s, np.array([as_rectangle(rectangle)]), found)
+        low_min, low_max, high_min, high_max = found[0].tolist()
+        return (low_min, low_max, high_min, high_max) if low_min <= low_max else None
 
     def inside(self, rectangle: Rectangle) -> list[int]:
         """The ids of the subscriptions inside a rectangle, ascending."""
-        rows = _rows_inside(self._s, *as_rectangle(rectangle))
+        rows = rows_inside(self._s, *as_rectangle(rectangle))
         return np.sort(self._s.ids[rows]).tolist()
 
     def count(self, rectangle: Rectangle) -> int:
         return int(_count(self._s, *as_rectangle(rectangle)))
+
+    def count_many(self, rectangles: np.ndarray) -> np.ndarray:
+        """How many subscriptions are inside each rectangle, a row of four."""
+        return _count_many(self._s, rectangles)
 
     def to_arrays(self) -> SubscriptionArrays:
         rows = live_rows(self._s.ids, self._s.row_state).astype(np.int64)
@@ -298,6 +303,7 @@ def _allocate_tree(buckets: int, bucket: int) -> Subscriptions:
         row_state=new_state(),
         tree=np.array([NIL, nodes, buckets], np.int64),
         stack=np.empty(STACK, np.int32),
+        search=np.empty((STACK, 3), np.int32),
     )
 
 
@@ -367,7 +373,7 @@ def _build(s, points, rows, parent):
         s.counts[node] = stop - start
         part = order[start:stop]
         box = s.box[node]
-        box[0], box[1], box[2], box[3] = np.inf, -np.inf, np.inf, -np.inf
+        _empty_box(box)
         for i in part:
             _enlarge(box, points[0, i], points[1, i])
         if stop - start <= full:
@@ -423,6 +429,11 @@ def _longer_side(box):
     lows = _sortable(box[LOW_MAX]) - _sortable(box[LOW_MIN])
     highs = _sortable(box[HIGH_MAX]) - _sortable(box[HIGH_MIN])
     return 0 if lows >= highs else 1
+
+
+@fused
+def _empty_box(box):
+    box[LOW_MIN], box[LOW_MAX], box[HIGH_MIN], box[HIGH_MAX] = np.inf, -np.inf, np.inf, -np.inf
 
 
 @fused
@@ -504,7 +515,7 @@ def _new_leaf(s, node):
     s.leaf[bucket] = node
     s.counts[node] = 0
     box = s.box[node]
-    box[0], box[1], box[2], box[3] = np.inf, -np.inf, np.inf, -np.inf
+    _empty_box(box)
 
 
 @inner
@@ -630,7 +641,7 @@ def _shrink(s, leaf):
 @inner
 def _fit_leaf(s, leaf):
     box, bucket = s.box[leaf], s.bucket[leaf]
-    box[0], box[1], box[2], box[3] = np.inf, -np.inf, np.inf, -np.inf
+    _empty_box(box)
     for place in range(s.counts[leaf]):
         _enlarge(box, s.points[bucket, 0, place], s.points[bucket, 1, place])
 
@@ -706,45 +717,100 @@ def _has(low, high, low_min, low_max, high_min, high_max):
     return low_min <= low <= low_max and high_min <= high <= high_max
 
 
-@njit(cache=True)
-def snap(s, low_min, low_max, high_min, high_max, found):
-    """Write the smallest box around the points of a rectangle; whether there are any."""
-    found[0], found[1], found[2], found[3] = np.inf, -np.inf, np.inf, -np.inf
+@bare
+def snap_all(s, rectangles, count, found):
+    """Write the smallest box around the points of each rectangle; where none are, low > high.
+
+    The first `count` rectangles are searched for together: those of one object lie so close to each
+    other that they share most nodes.  They descend by low, and no two have a low in common.
+    """
+    for i in range(count):
+        _empty_box(found[i])
+    _search(s, rectangles, count, found, 1)
+
+
+@bare
+def apex(s, rectangles, count, found):
+    """The least low and the greatest high of the points of all rectangles; (inf, -inf): none."""
+    # The other two sides cannot be enlarged, so that nothing is looked at for their sake.
+    found[0, LOW_MIN], found[0, LOW_MAX] = np.inf, np.inf
+    found[0, HIGH_MIN], found[0, HIGH_MAX] = -np.inf, -np.inf
+    _search(s, rectangles, count, found, 0)
+    return found[0, LOW_MIN], found[0, HIGH_MAX]
+
+
+@bare
+def _search(s, rectangles, count, found, own):
+    """Enlarge boxes by the points in rectangles: each has its own (1), or all share the first."""
     height = 0
     if s.tree[ROOT] != NIL:
-        s.stack[0] = s.tree[ROOT]
-        height = 1
+        height = _push_search(s, 0, s.tree[ROOT], 0, count)
     while height:
         height -= 1
-        node = s.stack[height]
-        box = s.box[node]
-        if _misses(box, low_min, low_max, high_min, high_max):
+        node, first, stop = s.search[height, 0], s.search[height, 1], s.search[height, 2]
+        box, wanted = s.box[node], False
+        while first < stop and rectangles[first, LOW_MIN] > box[LOW_MAX]:
+            first += 1
+        while first < stop and rectangles[stop - 1, LOW_MAX] < box[LOW_MIN]:
+            stop -= 1
+        for i in range(first, stop):
+            if _would_enlarge(box, rectangles[i], found[own * i]):
+                if _lies_in(box, *_sides(rectangles[i])):
+                    _enlarge(found[own * i], box[LOW_MIN], box[HIGH_MIN])
+                    _enlarge(found[own * i], box[LOW_MAX], box[HIGH_MAX])
+                else:
+                    wanted = True
+        if not wanted:
             continue
-        # The node's share of the rectangle lies in what is found already.
-        if (
-            max(box[LOW_MIN], low_min) >= found[LOW_MIN]
-            and min(box[LOW_MAX], low_max) <= found[LOW_MAX]
-            and max(box[HIGH_MIN], high_min) >= found[HIGH_MIN]
-            and min(box[HIGH_MAX], high_max) <= found[HIGH_MAX]
-        ):
-            continue
-        if _lies_in(box, low_min, low_max, high_min, high_max):
-            _enlarge(found, box[LOW_MIN], box[HIGH_MIN])
-            _enlarge(found, box[LOW_MAX], box[HIGH_MAX])
-        elif s.child[node, 0] == NIL:
+        if s.child[node, 0] == NIL:
             bucket = s.bucket[node]
             for place in range(s.counts[node]):
                 low, high = s.points[bucket, 0, place], s.points[bucket, 1, place]
-                if _has(low, high, low_min, low_max, high_min, high_max):
-                    _enlarge(found, low, high)
+                i = first
+                while i < stop and rectangles[i, LOW_MIN] > low:
+                    i += 1
+                if i < stop and _has(low, high, *_sides(rectangles[i])):
+                    _enlarge(found[own * i], low, high)
         else:
-            s.stack[height] = s.child[node, 0]
-            s.stack[height + 1] = s.child[node, 1]
-            height += 2
-    return found[LOW_MIN] <= found[LOW_MAX]
+            height = _push_search(s, height, s.child[node, 0], first, stop)
+            height = _push_search(s, height, s.child[node, 1], first, stop)
+
+
+@fused
+def _push_search(s, height, node, first, stop):
+    s.search[height, 0], s.search[height, 1], s.search[height, 2] = node, first, stop
+    return height + 1
+
+
+@fused
+def _sides(rectangle):
+    return rectangle[LOW_MIN], rectangle[LOW_MAX], rectangle[HIGH_MIN], rectangle[HIGH_MAX]
+
+
+@fused
+def _would_enlarge(box, rectangle, found):
+    """Whether a node's share of a rectangle is not empty, and not in what is found already."""
+    low_min, low_max = max(box[LOW_MIN], rectangle[LOW_MIN]), min(box[LOW_MAX], rectangle[LOW_MAX])
+    high_min = max(box[HIGH_MIN], rectangle[HIGH_MIN])
+    high_max = min(box[HIGH_MAX], rectangle[HIGH_MAX])
+    return (
+        low_min <= low_max
+        and high_min <= high_max
+        and (
+            low_min < found[LOW_MIN]
+            or low_max > found[LOW_MAX]
+            or high_min < found[HIGH_MIN]
+            or high_max > found[HIGH_MAX]
+        )
+    )
 
 
 @njit(cache=True)
+def _snap_one(s, rectangles, found):
+    snap_all(s, rectangles, 1, found)
+
+
+@bare
 def has_stranger(s, around, one, other):
     """Whether the rectangle `around` has a point that is in neither of two rectangles in it."""
     height = 0
@@ -805,7 +871,8 @@ def _count(s, low_min, low_max, high_min, high_max):
 
 
 @njit(cache=True)
-def _rows_inside(s, low_min, low_max, high_min, high_max):
+def rows_inside(s, low_min, low_max, high_min, high_max):
+    """The rows of the points of a rectangle, in no order."""
     rows = np.empty(_count(s, low_min, low_max, high_min, high_max), np.int64)
     used, height = 0, 0
     if s.tree[ROOT] != NIL:
@@ -828,3 +895,41 @@ def _rows_inside(s, low_min, low_max, high_min, high_max):
             s.stack[height + 1] = s.child[node, 1]
             height += 2
     return rows
+
+
+@njit(cache=True, nogil=True)
+def _count_many(s, rectangles):
+    counts = np.empty(len(rectangles), np.int64)
+    for i in range(len(rectangles)):
+        counts[i] = _count(
+            s, rectangles[i, 0], rectangles[i, 1], rectangles[i, 2], rectangles[i, 3]
+        )
+    return counts
+
+
+@njit(cache=True)
+def points_inside(s, low_min, low_max, high_min, high_max):
+    """The lows and the highs of the points of a rectangle, in no order."""
+    room = _count(s, low_min, low_max, high_min, high_max)
+    lows, highs = np.empty(room), np.empty(room)
+    used, height = 0, 0
+    if room:
+        s.stack[0] = s.tree[ROOT]
+        height = 1
+    while height:
+        height -= 1
+        node = s.stack[height]
+        if _misses(s.box[node], low_min, low_max, high_min, high_max):
+            continue
+        if s.child[node, 0] == NIL:
+            bucket = s.bucket[node]
+            for place in range(s.counts[node]):
+                low, high = s.points[bucket, 0, place], s.points[bucket, 1, place]
+                if _has(low, high, low_min, low_max, high_min, high_max):
+                    lows[used], highs[used] = low, high
+                    used += 1
+        else:
+            s.stack[height] = s.child[node, 0]
+            s.stack[height + 1] = s.child[node, 1]
+            height += 2
+    return lows, highs

@@ -124,3 +124,40 @@ def test_exposed_objects_without_listeners_are_passed_over():
         (30.0, oracle.INF),
         (31.0, 1.0),
     ]
+
+
+def test_a_sweep_ends_where_no_subscription_is_left():
+    """k = 1: the object at 3 stands between better ones at 1 and 5."""
+    server = PaintSparse(1)
+    server.load([(1.0, 1.0), (3.0, 3.0), (5.0, 2.0), (4.0, 9.0)])
+    server.subscribe(1, 1.0, 3.0)  # has the better one at 1
+    server.update(3.0, 3.0, 8.0)
+    assert server.calls[1:] == (0, 1, 1), "nobody is inside the influence interval"
+    server.subscribe(2, 3.0, 4.0)
+    server.update(3.0, 8.0, 8.5)
+    assert server.calls.min_y == 1
+    assert server.calls.ruled_out == 1, "there it ends at the new value"
+    server.update(3.0, 8.5, None)
+    assert server.calls.min_y == 2
+    assert server.calls.ruled_out == 2, "the object at 4 is passed, and nobody is left"
+    server.update(3.0, None, 0.5)
+    assert server.calls.min_y + server.calls.ruled_out == 4, "what gets better exposes nothing"
+
+
+@given(k=some.ks, objects=some.objects, ranges=st.lists(some.ranges, max_size=14), changes=changes)
+def test_a_server_that_knows_the_subscriptions_asks_no_more(k, objects, ranges, changes):
+    dense, sparse, lowered = PaintDense(k), PaintSparse(k), 0
+    for server in (dense, sparse):
+        server.load(list(objects.items()))
+        server.subscribe_many(range(len(ranges)), *([e[side] for e in ranges] for side in (0, 1)))
+    objects = dict(objects)
+    for x, y in changes:
+        for event in change_of(objects, x, y):
+            old_y, new_y = event[1:]
+            lowered += old_y is not None and (new_y is None or old_y < new_y)
+            for server in (dense, sparse):
+                server.update(*event)
+            objects.pop(x, None)
+            objects |= {} if y is None else {x: y}
+    assert dense.calls.ruled_out == 0
+    assert lowered <= sparse.calls.min_y + sparse.calls.ruled_out <= dense.calls.min_y

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from indexes.paint import Message, TopKList
+from indexes.paint import Message, NamedTopKList, TopKList
 from tests.oracles.paint import INF
 
 
@@ -82,3 +82,22 @@ def test_what_is_shown_is_a_copy_of_plain_numbers():
 def test_a_k_below_one_is_refused(k):
     with pytest.raises(ValueError, match=str(k)):
         TopKList(k)
+
+
+def test_objects_with_ids_may_share_a_place_and_keep_their_order():
+    best = NamedTopKList(3, [("b", 2.0, 1.0), ("a", 2.0, 1.0)])
+    best.apply(SimpleNamespace(id="c", x=1.0, y=1.0))
+    assert best.items == [("c", 1.0, 1.0), ("a", 2.0, 1.0), ("b", 2.0, 1.0)]
+    best.apply(SimpleNamespace(id="d", x=9.0, y=0.5))
+    assert [id for id, _, _ in best.items] == ["d", "c", "a"]
+    best.apply(SimpleNamespace(id="a", x=5.0, y=0.1))
+    assert best.items[0] == ("a", 5.0, 0.1)
+    best.apply(SimpleNamespace(id="d", x=9.0, y=INF))
+    best.apply(SimpleNamespace(id="unknown", x=9.0, y=INF))
+    assert [id for id, _, _ in best.items] == ["a", "c"]
+
+
+def test_one_that_wants_fewer_shows_fewer_and_keeps_all():
+    best = NamedTopKList(2, [("a", 1.0, 1.0), ("b", 1.0, 2.0)], own_k=1)
+    best.apply(SimpleNamespace(id="a", x=1.0, y=INF))
+    assert best.items == [("b", 1.0, 2.0)]

@@ -1,0 +1,361 @@
+"""`PaintServers`: the objects of one database on several servers (the Paint paper, appendix C).
+
+The x axis is cut at boundaries, and each server keeps the objects of its own slice.  An update goes
+to the server of its object.  What the sweep of `painting` asks of objects is two queries, and both
+go from server to neighbouring server:
+
+    first_k   from the server of x outwards, with what is left of k, until k objects are found or
+              the axis ends (Algorithm 1)
+    min_y     to every server whose slice has a part of the range; the least answer counts
+              (Algorithm 2)
+
+The influence interval of an object ends at the k-th better one, so servers far from it are not
+asked.  A query and its answer are a few numbers.  So a `Slice` need not be an index in this
+process: whatever answers these calls will do, over a wire, too.  The sweep itself runs where the
+event is, and is told in `painting`: only the loop around its steps is here, because compiled code
+cannot wait for a neighbour.
+
+With k = 2, objects at 1, 2, 4, 5, 9, of which those at 2, 5, 9 are better than the one at 4, and
+boundaries 3 and 7:
+
+    server 0: [1, 2]   server 1: [4, 5]   server 2: [9]
+    first_k(4, "right")   server 1 has 5, one is left to be found; server 2 has 9: two visited
+    first_k(4, "left")    server 1 has none, server 0 has 2, there the axis ends: two visited
+
+>>> objects = SlicedObjects([3, 7])
+>>> objects.put_many([(1, 50), (2, 10), (4, 40), (5, 20), (9, 30)])
+>>> objects.first_k(4, 40, 2, "right"), objects.first_k(4, 40, 2, "left")
+([5.0, 9.0], [2.0])
+>>> objects.min_y(2, 5, 20), objects.visited
+((4.0, 40.0), [2, 2, 2])
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import islice
+from math import inf
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from indexes.paint.messages import MessageTable
+from indexes.paint.objects import Key, ObjectArrays, ObjectIndex, as_objects
+from indexes.paint.painting import (
+    COLUMNS,
+    FIRST_K,
+    MIN_Y,
+    rule_out,
+    step_down,
+    tell_exposed,
+    tell_gain,
+    tell_region,
+    tell_worsened,
+)
+from indexes.paint.regions import LEFT, RIGHT, Staircase, influence_interval
+from indexes.paint.server import PaintDense, ServerArrays, Updates, table_of
+from indexes.validation import as_number_array, require_finite
+
+__all__ = ["PaintServers", "Slice", "SlicedObjects"]
+
+
+class Slice(Protocol):
+    """The objects of one slice of the x axis, wherever they are kept: see `ObjectIndex`."""
+
+    def first_k(self, x: float, y: Key, k: int, side: str) -> list[float]: ...
+    def min_y(self, low: float, high: float, y: Key) -> tuple[float, float] | None: ...
+    def top_k(self, low: float, high: float, k: int) -> list[tuple[float, float]]: ...
+    def find_many(self, xs: np.ndarray) -> np.ndarray: ...
+    def put(self, x: float, y: float) -> None: ...
+    def put_many(self, objects: ArrayLike) -> None: ...
+    def remove(self, x: float) -> None: ...
+    def to_arrays(self) -> ObjectArrays: ...
+    def check(self) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+
+
+class SlicedObjects:
+    """Slices in ascending order of x, asked in turn.
+
+    Slice s has the objects with boundaries[s - 1] <= x < boundaries[s].  `visited` says how many
+    slices each `first_k` and `min_y` has asked.
+    """
+
+    def __init__(self, boundaries: ArrayLike, slices: Sequence[Slice] | None = None) -> None:
+        """Slices that hold nothing yet, if none are given: one more than there are boundaries."""
+        self.boundaries = as_boundaries(boundaries)
+        servers = len(self.boundaries) + 1
+        if slices is None:
+            slices = [ObjectIndex() for _ in range(servers)]
+        self.slices = list(slices)
+        if len(self.slices) != servers:
+            raise ValueError(
+                f"slices: got {len(self.slices)} when {servers} were expected, one more than"
+                " boundaries"
+            )
+        self.visited: list[int] = []
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.slices)
+
+    def home(self, x: float) -> int:
+        """The number of the slice that x is in."""
+        return bisect_right(self.boundaries, x)
+
+    def first_k(self, x: float, y: Key, k: int, side: str) -> list[float]:
+        """As `ObjectIndex.first_k`, from the slice of x outwards (Algorithm 1)."""
+        home = self.home(x)
+        outwards = self.slices[home::-1] if side == "left" else self.slices[home:]
+        found: list[float] = []
+        visits = 0
+        for part in outwards:
+            visits += 1
+            found += part.first_k(x, y, k - len(found), side)
+            if len(found) == k:
+                break
+        self.visited.append(visits)
+        return found
+
+    def min_y(self, low: float, high: float, y: Key) -> tuple[float, float] | None:
+        """As `ObjectIndex.min_y`, the least of the answers of all slices (Algorithm 2)."""
+        asked = self._across(low, high)
+        self.visited.append(len(asked))
+        answers = [part.min_y(low, high, y) for part in asked]
+        return min((answer for answer in answers if answer is not None), key=_key, default=None)
+
+    def top_k(self, low: float, high: float, k: int) -> list[tuple[float, float]]:
+        """As `ObjectIndex.top_k`."""
+        lists = (part.top_k(low, high, k) for part in self._across(low, high))
+        return list(islice(merge(*lists, key=_key), k))
+
+    def _across(self, low: float, high: float) -> list[Slice]:
+        """The slices that a range has a part of; one at least."""
+        return self.slices[self.home(low) : self.home(high) + 1]
+
+    def find_many(self, xs: np.ndarray) -> np.ndarray:
+        """The y of the object at each x; inf: there is none."""
+        found = np.empty(len(xs))
+        for part, there in zip(self.slices, self._shares(xs), strict=True):
+            if len(there):
+                found[there] = part.find_many(xs[there])
+        return found
+
+    def put(self, x: float, y: float) -> None:
+        self.slices[self.home(x)].put(x, y)
+
+    def put_many(self, objects: ArrayLike | Iterable[tuple[float, float]]) -> None:
+        """Add objects that are all new, or none: pairs (x, y)."""
+        table = as_objects(objects)
+        ascending = np.sort(table[:, 0])
+        twice = ascending[1:][ascending[1:] == ascending[:-1]]
+        known = table[self.find_many(table[:, 0].copy()) != inf, 0]
+        if len(twice) or len(known):
+            x = (twice if len(twice) else known)[0]
+            raise KeyError(f"x: got {x} a second time when a new object was expected")
+        for part, there in zip(self.slices, self._shares(table[:, 0]), strict=True):
+            part.put_many(table[there])
+
+    def _shares(self, xs: np.ndarray) -> list[np.ndarray]:
+        """The places of those x that are in each slice."""
+        homes = np.searchsorted(self.boundaries, xs, side="right")
+        order = np.argsort(homes, kind="stable")
+        return np.split(order, np.searchsorted(homes[order], np.arange(1, len(self.slices))))
+
+    def remove(self, x: float) -> None:
+        self.slices[self.home(x)].remove(x)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.slices)
+
+    def to_arrays(self) -> ObjectArrays:
+        saved = [part.to_arrays() for part in self.slices]
+        x, y = (np.concatenate(columns) for columns in zip(*saved, strict=True))
+        return ObjectArrays(x, y)
+
+    def check(self) -> None:
+        """Raise `AssertionError` unless every structural invariant holds."""
+        assert len(self.slices) == len(self.boundaries) + 1
+        for number, part in enumerate(self.slices):
+            part.check()
+            for x in part.to_arrays().x.tolist():
+                assert self.home(x) == number, f"x = {x} is in slice {number}"
+
+
+def _key(item: tuple[float, float]) -> tuple[float, float]:
+    x, y = item
+    return y, x
+
+
+def as_boundaries(boundaries: ArrayLike) -> list[float]:
+    cuts = require_finite("boundaries", as_number_array("boundaries", boundaries))
+    wrong = np.flatnonzero(cuts[1:] <= cuts[:-1])
+    if len(wrong):
+        before, behind = cuts[wrong[0] : wrong[0] + 2]
+        raise ValueError(f"boundaries: got {behind} behind {before} when they should ascend")
+    return cuts.tolist()
+
+
+class PaintServers(PaintDense):
+    """A `PaintDense` whose objects are on several servers, and which says the same.
+
+    >>> servers = PaintServers(k=1, boundaries=[2, 3])
+    >>> servers.load([(1, 10), (2, 20), (3, 30)])
+    >>> [(m.x, m.y) for m in servers.update(2, 20, 40)]
+    [(2.0, 40.0), (3.0, 30.0)]
+    >>> servers.traversed  # to the left; to the right; two sweeps, of which the second is in vain
+    [2, 2, 3, 3]
+    """
+
+    # The queries of an `ObjectIndex`, but not the arrays of one, which only kernels need.
+    objects: SlicedObjects  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        k: int,
+        boundaries: ArrayLike,
+        epsilon: float | None = None,
+        slices: Sequence[Slice] | None = None,
+    ) -> None:
+        """Server s keeps the objects with boundaries[s - 1] <= x < boundaries[s].
+
+        `slices` are their objects if they are kept elsewhere, or there already.
+        """
+        super().__init__(k, epsilon)
+        self.objects = SlicedObjects(boundaries, slices)
+
+    @property
+    def traversed(self) -> list[int]:
+        """How many servers each query of the last update, or of the last many, has visited."""
+        return list(self.objects.visited)
+
+    def _paint(self, updates: Updates) -> MessageTable:
+        self.objects.visited.clear()
+        painting, stairs = _Painting(self), self.brush.stairs
+        for event, (x, old, new) in enumerate(_rows(updates)):
+            if new < old:
+                painting.stand(self.objects, stairs, x, new)
+                painting.tell(tell_region, event, x, new)
+            elif new > old:
+                painting.stand(self.objects, stairs, x, old)
+                painting.tell(tell_region, event, x, new)
+                for exposed in painting.sweep(x, old, new):
+                    painting.tell(tell_exposed, event, x, *exposed)
+            if new != old:
+                self._set(x, new)
+        return painting.table()
+
+    def paint_batch(
+        self, net: Updates, updated: ObjectIndex, worsened: np.ndarray, improved: np.ndarray
+    ) -> MessageTable:
+        self.objects.visited.clear()
+        painting, brush, rows = _Painting(self), self.brush, _rows(net)
+        for x, _, new in rows:
+            self._set(x, new)
+        changed = {x for x, _, _ in rows}
+        after, before = self.objects, _Before(self.objects, updated, changed)
+        unchanged: dict[float, float] = {}
+        for event in worsened.tolist():
+            x, old, new = rows[event]
+            painting.stand(after, brush.stale, x, old)
+            painting.stand(before, brush.before, x, old)
+            if new == inf:
+                rule_out(brush.stairs)
+            else:
+                painting.stand(after, brush.stairs, x, new)
+            painting.tell(tell_worsened, event, x, new)
+            for field, values in zip(brush.stairs, brush.stale, strict=True):
+                field[:] = values
+            unchanged |= {at: y for at, y in painting.sweep(x, old, new) if at not in changed}
+        for x, y in sorted(unchanged.items()):
+            painting.stand(after, brush.stairs, x, y)
+            painting.stand(before, brush.before, x, y)
+            painting.tell(tell_gain, -1, x, y)
+        for event in improved.tolist():
+            x, _, new = rows[event]
+            painting.stand(after, brush.stairs, x, new)
+            painting.tell(tell_region, event, x, new)
+        return painting.table()
+
+    def _set(self, x: float, y: float) -> None:
+        if y == inf:
+            self.objects.remove(x)
+        else:
+            self.objects.put(x, y)
+
+    def to_arrays(self) -> ServerArrays:
+        saved = super().to_arrays()
+        return saved._replace(settings=np.append(saved.settings, self.objects.boundaries))
+
+    @classmethod
+    def _from_settings(cls, settings: list[float]) -> Self:
+        k, epsilon, *boundaries = settings
+        return cls(int(k), boundaries, epsilon or None)
+
+
+def _rows(updates: Updates) -> list[tuple[float, float, float]]:
+    return list(zip(*(column.tolist() for column in updates), strict=True))
+
+
+class _Before:
+    """The objects as they were before a batch: the final ones, and the updated by their old keys.
+
+    (§IV-A's T and T'.)  Of the final ones those that were updated do not count.
+    """
+
+    def __init__(self, objects: SlicedObjects, updated: ObjectIndex, changed: set[float]) -> None:
+        self._objects, self._updated, self._changed = objects, updated, changed
+
+    def first_k(self, x: float, y: Key, k: int, side: str) -> list[float]:
+        found = self._updated.first_k(x, y, k, side)
+        start, wanted = x, len(found) + k
+        while len(found) < wanted:
+            met = self._objects.first_k(start, y, k, side)
+            found += [other for other in met if other not in self._changed]
+            if len(met) < k:
+                break
+            start = met[-1]
+        return sorted(found, reverse=side == "left")[:k]
+
+
+class _Painting:
+    """The messages so far, and the steps that write them."""
+
+    def __init__(self, server: PaintServers) -> None:
+        self._objects, self._brush, self._group = server.objects, server.brush, server.group
+        self._messages, self._used = np.empty((16, COLUMNS)), 0
+
+    def table(self) -> MessageTable:
+        return table_of(self._messages[: self._used])
+
+    def stand(
+        self, objects: SlicedObjects | _Before, stairs: Staircase, x: float, y: float
+    ) -> None:
+        """The staircase of an object at x with that y."""
+        self._brush.calls[FIRST_K] += 2
+        for side, name, found in ((LEFT, "left", stairs.left), (RIGHT, "right", stairs.right)):
+            xs = objects.first_k(x, (y, x), len(found), name)
+            found[: len(xs)] = xs
+            stairs.counts[side] = len(xs)
+
+    def sweep(self, x: float, old: float, new: float) -> Iterator[tuple[float, float]]:
+        """The objects that a key passes on its way up (Algorithm 3), each before it has."""
+        stairs, key = self._brush.stairs, (old, x)
+        while True:
+            self._brush.calls[MIN_Y] += 1
+            low, high = influence_interval(stairs)
+            exposed = self._objects.min_y(low, high, key)
+            if exposed is None or _key(exposed) >= (new, x):
+                return
+            yield exposed
+            step_down(stairs, x, exposed[0])
+            key = _key(exposed)
+
+    def tell(self, kernel: Callable[..., Any], event: int, *objects: float) -> None:
+        """Let a step of `painting` write its messages."""
+        self._messages, self._used = kernel(
+            None, self._brush, self._group, self._messages, self._used, event, *objects
+        )
