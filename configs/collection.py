@@ -1,8 +1,9 @@
 """Collection files: one matching problem each, `<folder>/<name>.yaml`."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -62,6 +63,16 @@ class Collection(Section):
     # Partitions of `subscriptions`. Keys are placed by it, so it cannot change on a live topic.
     shards: PartitionCount = 2
     emit_empty: bool = False
+    # Of kind range_topk. A zone is a slice of the left ends of ranges; left to itself, the painter
+    # chooses the slices from the subscriptions that it finds.
+    zones: PartitionCount = 2
+    zone_bounds: tuple[float, ...] = ()
+    painter: Literal["live", "batch"] = "live"  # a worker, or the Spark job
+    paint: Literal["dense", "sparse"] = "sparse"
+    epsilon: Annotated[float, Field(gt=0, le=1)] | None = None
+    deliver: Literal["lists", "messages"] = "lists"
+    emit: Literal["list", "changes", "both"] = "both"
+    min_interval_ms: Annotated[float, Field(ge=0, le=3_600_000)] = 0.0
     partitions: Partitions = Partitions()
     retention: Retention = Retention()
     routing: Routing = Routing()
@@ -105,6 +116,30 @@ class Collection(Section):
         if k is not None and value < k:
             raise expected(f"k ({k}) or more")
         return value
+
+    @field_validator(
+        "zones", "zone_bounds", "painter", "paint", "epsilon", "deliver", "emit", "min_interval_ms"
+    )
+    @classmethod
+    def _goes_with_lists(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = info.data.get("kind")
+        given = value != cls.model_fields[str(info.field_name)].default
+        if kind and given and not KINDS[kind].has_lists:
+            these = ", ".join(name for name, one in KINDS.items() if one.has_lists)
+            raise expected(f"nothing: it is for kind {these}, and this is {kind}")
+        return value
+
+    @field_validator("zone_bounds")
+    @classmethod
+    def _bounds_cut_as_many_zones(
+        cls, bounds: tuple[float, ...], info: ValidationInfo
+    ) -> tuple[float, ...]:
+        zones = info.data.get("zones")
+        if bounds and zones is not None and len(bounds) != zones - 1:
+            raise expected(f"{zones - 1} numbers between {zones} zones, or none")
+        if any(low >= high for low, high in pairwise(bounds)):
+            raise expected("numbers in ascending order")
+        return bounds
 
     @field_validator("routing")
     @classmethod

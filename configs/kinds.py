@@ -10,6 +10,9 @@ from typing import NamedTuple
 class Kind(NamedTuple):
     least_attributes: int
     most_attributes: int | None  # None: as many as people like
+    has_lists: bool = (
+        False  # standing lists of objects, kept in zones, instead of matches of events
+    )
 
     def expected(self) -> str:
         if self.most_attributes == 0:
@@ -21,7 +24,8 @@ KINDS: dict[str, Kind] = {
     "ranked": Kind(1, 64),
     "relaxed": Kind(1, 64),
     "boolean": Kind(0, None),
+    "range_topk": Kind(0, 0, has_lists=True),
 }
 
 # Known by name, so that nobody takes them for a slip of the pen.
-NOT_BUILT_YET = ("spatial_text", "range_topk")
+NOT_BUILT_YET = ("spatial_text",)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from indexes import boolean
+from indexes import boolean, paint
 from indexes.boolean import (
     BooleanArrays,
     BooleanMatcher,
@@ -91,8 +91,12 @@ class ShardIndex(Protocol):
 
 
 class Kind(NamedTuple):
-    """`attributes` are the names of a collection, in order."""
+    """`attributes` are the names of a collection, in order.
 
+    A kind without events has no shards: what it keeps is in `indexes.paint`.
+    """
+
+    family: str  # the package that its index is of: kinds of one have most kernels in common
     new: Callable[[Sequence[str]], ShardIndex]
     # The index whose `to_arrays()` these are, without the names of the attributes.
     restore: Callable[[Sequence[str], Arrays], ShardIndex]
@@ -143,8 +147,13 @@ def _relaxed_trees(
         yield tree.to_arrays()
 
 
+def _no_shards(*_: Any) -> Any:
+    raise KeyError("kind range_topk has zones, no shards")
+
+
 KINDS: dict[str, Kind] = {
     "ranked": Kind(
+        family="intervals",
         new=_new_ranked,
         restore=_restored_ranked,
         most_boxes=lambda attributes: 1,
@@ -156,6 +165,7 @@ KINDS: dict[str, Kind] = {
         warm_up=_warm_up_ranked,
     ),
     "relaxed": Kind(
+        family="intervals",
         new=RelaxedMatcher,
         restore=lambda attributes, arrays: RelaxedMatcher.from_arrays(
             RelaxedArrays(np.array(attributes), **arrays)
@@ -169,6 +179,7 @@ KINDS: dict[str, Kind] = {
         warm_up=warm_up_relaxed,
     ),
     "boolean": Kind(
+        family="boolean",
         new=lambda attributes: BooleanMatcher(),
         restore=lambda attributes, arrays: BooleanMatcher.from_arrays(BooleanArrays(**arrays)),
         most_boxes=lambda attributes: 1,
@@ -180,6 +191,16 @@ KINDS: dict[str, Kind] = {
         ),
         trees_for_a_base=None,
         warm_up=lambda attributes: boolean.warm_up(),
+    ),
+    "range_topk": Kind(
+        family="paint",
+        new=_no_shards,
+        restore=_no_shards,
+        most_boxes=_no_shards,
+        boxes_of_columns=_no_shards,
+        boxes_of_arrays=_no_shards,
+        trees_for_a_base=None,
+        warm_up=lambda attributes: paint.warm_up(),
     ),
 }
 

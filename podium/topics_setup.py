@@ -3,6 +3,7 @@
 from confluent_kafka.admin import AdminClient
 
 from configs import Collection, Settings
+from configs import kinds as configured
 from podium.clients import KafkaClients
 from topics.catalogue import DAY_MS, HOUR_MS, MINUTE_MS, Layout, TopicSpec, catalogue
 from topics.kafka.creation import TIMEOUT_S, Plan, apply, examine, plan
@@ -15,6 +16,8 @@ def layout_of(settings: Settings, collection: Collection) -> Layout:
         prefix=settings.prefix,
         collection=collection.name,
         shards=collection.shards,
+        zones=collection.zones,
+        keeps_lists=configured.KINDS[collection.kind].has_lists,
         events_partitions=collection.partitions.events,
         partials_partitions=collection.partitions.partials,
         matches_partitions=collection.partitions.matches,

@@ -5,7 +5,7 @@ is given them.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -44,10 +44,14 @@ class CollectionIO:
         return frame
 
     def start(
-        self, job: str, topic: str, on_batch: Callable[[DataFrame, int], None], once: bool
+        self,
+        job: str,
+        topics: Sequence[str],
+        on_batch: Callable[[DataFrame, int], None],
+        once: bool,
     ) -> StreamingQuery:
         """Give `on_batch` what the job's checkpoint has not seen; `once` only what is there now."""
-        writer = self._stream(topic, once).writeStream.foreachBatch(on_batch)
+        writer = self._stream(topics, once).writeStream.foreachBatch(on_batch)
         writer = writer.option("checkpointLocation", self.checkpoint(job).path)
         writer = writer.queryName(f"{self.collection.name} {job}")
         every = f"{round(self.settings.spark.trigger_s * 1000)} milliseconds"
@@ -63,9 +67,9 @@ class CollectionIO:
         writer = rows.write.format("kafka").options(**spark_kafka_options(self.settings.kafka))
         writer.option("includeHeaders", "true").option("topic", topic).save()
 
-    def _stream(self, topic: str, once: bool) -> DataFrame:
+    def _stream(self, topics: Sequence[str], once: bool) -> DataFrame:
         settings = self.settings.spark
-        reader = self._kafka(self._spark.readStream).option("subscribe", topic)
+        reader = self._kafka(self._spark.readStream).option("subscribe", ",".join(topics))
         reader = reader.option("startingOffsets", "earliest")
         if not once:
             reader = reader.option("minOffsetsPerTrigger", str(settings.least_changes))

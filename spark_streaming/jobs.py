@@ -29,13 +29,14 @@ from spark_streaming import metrics
 from spark_streaming.collection_io import CollectionIO, job_name
 from spark_streaming.driver.backfill import BACKFILL, BackfillJob
 from spark_streaming.driver.bases import SOPT_BASES, BasesJob
+from spark_streaming.driver.paint import PAINT_BATCH, PaintJob
 from spark_streaming.driver.pieces import BackfillRequest
-from spark_streaming.driver.topic_admin import topic_id_of
+from spark_streaming.driver.topic_admin import members_of, topic_id_of
 from spark_streaming.errors import JobError, UsageError
 from spark_streaming.kafka_options import executor_client
 from spark_streaming.running import await_query, serve_metrics, stop_on_signals
 from spark_streaming.session import open_session
-from topics.catalogue import topic_name
+from topics.catalogue import group_name, topic_name
 from topics.kinds import KINDS, Kind
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ log = logging.getLogger(__name__)
 _IS_FOR: dict[str, tuple[Callable[[Kind], bool], str]] = {
     SOPT_BASES: (lambda kind: kind.has_bases, "kinds with SOPT-R-trees"),
     BACKFILL: (lambda kind: "events" in kind.topics, "kinds that match events"),
+    PAINT_BATCH: (lambda kind: "messages" in kind.topics, "kinds that keep lists"),
 }
 
 
@@ -86,6 +88,47 @@ def run_sopt_bases(
         spark.stop()
 
 
+def run_paint_batch(
+    settings: Settings,
+    collection: Collection,
+    once: bool = False,
+    jars: Sequence[Path] = (),
+    serving: Callable[[int], None] = lambda port: None,
+) -> None:
+    """Run until TERM or Ctrl-C, or with `once` until everything that is there is told to zones.
+
+    `serving` is told the port of the metrics.
+    """
+    require_batch_painter(settings, collection)
+    serving(serve_metrics(settings.http))
+    spark = open_session(settings.spark, job_name(settings, collection, PAINT_BATCH), jars)
+    stopping = stop_on_signals()  # after PySpark, which has an answer to Ctrl-C of its own
+    try:
+        progress = metrics.ProgressMetrics(collection.name, PAINT_BATCH, spark.streams)
+        spark.streams.addListener(progress)
+        job = PaintJob(CollectionIO(spark, settings, collection))
+        await_query(job.start(once), job, stopping)
+    finally:
+        spark.stop()
+
+
+def require_batch_painter(settings: Settings, collection: Collection) -> None:
+    """A `JobError` unless the collection is for this job, and no worker paints it."""
+    if collection.painter == "live" and _IS_FOR[PAINT_BATCH][0](KINDS[collection.kind]):
+        raise UsageError(
+            f"collection {collection.name}: painter: live; a worker paints it, and no job may"
+            " beside it",
+            "stop that worker and set painter: batch",
+        )
+    require(settings, collection, PAINT_BATCH, ["objects", "subscriptions", "messages", "progress"])
+    group = group_name(settings.prefix, collection.name, "painter")
+    if members_of(executor_client(kafka_client_config(settings.kafka)), group):
+        raise JobError(
+            f"collection {collection.name}: a painter is running, in the group {group}",
+            "stop it: the job paints in its place",
+        )
+
+
 def run_backfill(
     settings: Settings, collection: Collection, request: BackfillRequest, jars: Sequence[Path] = ()
 ) -> int:
@@ -101,7 +144,7 @@ def run_backfill(
 def main(arguments: Sequence[str] | None = None) -> int:
     """For `spark-submit`, which gives the master and the jars."""
     parser = argparse.ArgumentParser(prog="jobs.py", description=__doc__)
-    parser.add_argument("job", choices=[SOPT_BASES, BACKFILL])
+    parser.add_argument("job", choices=[SOPT_BASES, PAINT_BATCH, BACKFILL])
     parser.add_argument("--collection", required=True, help="name or file of a collection")
     parser.add_argument("--config", help="settings file")
     parser.add_argument("--brokers", help="host:port[,host:port…]")
@@ -117,6 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         collection = load_collection(options.collection, settings.collections)
         if options.job == SOPT_BASES:
             run_sopt_bases(settings, collection, options.once)
+        elif options.job == PAINT_BATCH:
+            run_paint_batch(settings, collection, options.once)
         else:
             request = BackfillRequest(options.since, options.until, options.topic, options.parquet)
             run_backfill(settings, collection, request)

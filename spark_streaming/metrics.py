@@ -49,6 +49,22 @@ BASE_BYTES = Gauge("podium_spark_base_bytes", "Size of the newest base", ["colle
 BASE_AGE_SECONDS = Gauge(
     "podium_spark_base_age_seconds", "Since the newest base was announced", ["collection", "shard"]
 )
+PAINTED = Counter(
+    "podium_spark_painted_total", "Records of objects that batches have applied", ["collection"]
+)
+PAINT_MESSAGES = Counter(
+    "podium_spark_messages_total", "Messages about objects sent to the zones", ["collection"]
+)
+RESETS = Counter(
+    "podium_spark_resets_total", "Zones whose lists a batch has sent anew", ["collection"]
+)
+WORLD_OBJECTS = Gauge("podium_spark_world_objects", "Objects that batches know", ["collection"])
+WORLD_SUBSCRIPTIONS = Gauge(
+    "podium_spark_world_subscriptions", "Subscriptions that batches know", ["collection"]
+)
+WORLD_BYTES = Gauge(
+    "podium_spark_world_bytes", "Bytes of the newest world in the base store", ["collection"]
+)
 
 
 def note_base(collection: str, shard: int, nbytes: int) -> None:

@@ -110,6 +110,13 @@ def decode(magic: bytes, version: int, data: Buffer) -> tuple[dict, dict[str, np
     return table.head, arrays
 
 
+def require_head(head: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """`BlobError` unless the head says so."""
+    for field, value in expected.items():
+        if head.get(field) != value:
+            raise BlobError("foreign", f"{field}: got {head.get(field)!r}, expected {value!r}")
+
+
 def _portable(name: str, array: np.ndarray) -> np.ndarray:
     """The array itself where it is contiguous and little-endian, else a copy that is."""
     dtype = array.dtype.newbyteorder("<")

@@ -8,6 +8,7 @@ in one process starts nothing.
 """
 
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -32,7 +33,9 @@ settings.load_profile("untimed")
 # A JVM lives for minutes here, at most: what pays in weeks is left out.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-# Folders whose tests are kept together in one process: another would compile the same kernels.
+# What the tests of a family compile is kept in one process: another would compile it again.  All
+# others that compile are with "intervals".
+_FAMILIES = ("paint", "boolean", "covering", "intervals")
 _COMPILING = ("tests/indexes/", "tests/benchmarks/", "indexes/")
 # Files whose tests share one fleet.
 _SHARING = tuple(
@@ -45,18 +48,57 @@ _SHARING = tuple(
         "bad_input/test_bad_subscriptions",
     )
 )
-# Where several processes share the tests, what takes long comes first, so that they end together.
-_LONG_FIRST = (*_COMPILING, "tests/spark_streaming/", "tests/fleet/", "tests/podium/")
+# Files whose tests share one Spark session: another takes long to start, and to get quick.
+_IN_SPARK = tuple(
+    f"tests/spark_streaming/{name}.py"
+    for name in (
+        "paint/test_paint_batch",
+        "test_backfill",
+        "test_backfill_fleet",
+        "test_backfill_killed",
+        "test_io",
+        "test_matching",
+        "test_metrics",
+        "test_sopt_bases",
+    )
+)
+# Where several processes share the tests, what takes long comes first, so that they end together;
+# what computes goes along with what waits.
+_LONG_FIRST = (
+    "one Spark session",
+    "kernels of paint",
+    "tests/podium/commands/test_stack.py",
+    "kernels of intervals",
+    "tests/fleet/faults/test_crash_points.py",
+    "kernels of boolean",
+    "tests/fleet/bad_input/test_hostile.py",
+    "kernels of covering",
+    "tests/fleet/state/test_snapshots.py",
+    "tests/podium/demo/test_demo.py",
+    "tests/fleet/",
+    "tests/spark_streaming/",
+    "tests/podium/",
+)
+
+
+def _scope(nodeid: str) -> str:
+    """Tests of one scope are run by one process; mostly a file."""
+    file = nodeid.partition("::")[0]
+    if file in _SHARING:
+        return "one fleet"
+    if file in _IN_SPARK:
+        return "one Spark session"
+    if file.startswith(_COMPILING):
+        named = (family for family in _FAMILIES if re.search(rf"[/_]{family}[/_.]", file))
+        return f"kernels of {next(named, 'intervals')}"
+    return file
 
 
 class ByFile(LoadScopeScheduling):
     """One process takes a whole file, and with it its fixtures, or several that belong together."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        if file in _SHARING:
-            return "one fleet"
-        return "compiled" if file.startswith(_COMPILING) else file
+        return _scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -83,10 +125,9 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: Any) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     def place(item: pytest.Item) -> int:
-        if item.nodeid.startswith(_SHARING):
-            return len(_LONG_FIRST)  # their fleet stays to the end
-        starts = (n for n, start in enumerate(_LONG_FIRST) if item.nodeid.startswith(start))
-        return next(starts, len(_LONG_FIRST))
+        scope = _scope(item.nodeid)
+        starts = (n for n, start in enumerate(_LONG_FIRST) if scope.startswith(start))
+        return next(starts, len(_LONG_FIRST))  # the shared fleet, too: it stays to the end
 
     items.sort(key=place)
 

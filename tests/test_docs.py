@@ -1,6 +1,7 @@
 """What the documentation, README and Makefile name exists: folders, files, modules, pages."""
 
 import ast
+import doctest
 import re
 from pathlib import Path
 
@@ -57,6 +58,16 @@ def _name(found: re.Match[str]) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_names_exists(page):
     assert not missing(page.read_text(), page.parent)
+
+
+SESSIONS = [page for page in PAGES if ">>> " in page.read_text()]
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.name)
+def test_python_prints_what_a_page_shows(page):
+    results = doctest.testfile(str(page), module_relative=False)
+    assert results.attempted > 0
+    assert results.failed == 0
 
 
 @pytest.mark.parametrize(

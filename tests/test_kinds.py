@@ -9,16 +9,31 @@ import configs.kinds
 import indexes.kinds
 import topics.kinds
 import workers.kinds
+from configs.collection import Collection
 from tests.oracles import collection as oracle
 from topics.catalogue import GROUPS, TOPICS
 
-TABLES = (configs.kinds, topics.kinds, indexes.kinds, workers.kinds, oracle)
+TABLES = (configs.kinds, topics.kinds, indexes.kinds, workers.kinds)
 KINDS = tuple(configs.kinds.KINDS)
+MATCHING = tuple(name for name, kind in configs.kinds.KINDS.items() if not kind.has_lists)
 
 
 @pytest.mark.parametrize("layer", TABLES, ids=lambda layer: layer.__name__)
 def test_every_layer_has_the_same_kinds_in_the_same_order(layer):
     assert tuple(layer.KINDS) == KINDS
+
+
+def test_the_oracle_has_all_kinds_that_match_events():
+    """Those that keep lists have one of their own: `tests.oracles.range_topk`."""
+    assert tuple(oracle.KINDS) == MATCHING
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_has_events_or_objects(kind):
+    declared = topics.kinds.KINDS[kind]
+    assert ("events" in declared.topics) == (kind in MATCHING)
+    assert ("objects" in declared.topics) == (kind not in MATCHING)
+    assert (declared.events is None) == (declared.event_value is None) == (kind not in MATCHING)
 
 
 @pytest.mark.parametrize("layer", TABLES, ids=lambda layer: layer.__name__)
@@ -54,14 +69,41 @@ def test_the_roles_of_a_pipeline_can_be_started_and_read_what_the_kind_has(kind)
         assert callable(importlib.import_module(f"{role.package}.warm_up").warm_up)
 
 
+@pytest.mark.parametrize(
+    ("settings", "roles"),
+    [
+        ({}, ["painter", "zone"]),
+        ({"painter": "batch"}, ["zone"]),
+        ({"deliver": "messages"}, ["painter"]),
+        ({"painter": "batch", "deliver": "messages"}, []),
+    ],
+)
+def test_a_collection_has_the_roles_that_its_settings_leave_to_workers(settings, roles):
+    collection = Collection(name="parking", kind="range_topk", **settings)
+    assert [role.name for role in workers.kinds.roles_of(collection)] == roles
+    left_out = workers.kinds.left_out(collection)
+    assert sorted([*roles, *left_out]) == ["painter", "zone"]
+    for name in ("painter", "zone"):
+        assert workers.kinds.refusal(collection, name) == left_out.get(name, "")
+
+
+@pytest.mark.parametrize("kind", MATCHING)
+def test_all_roles_of_a_kind_that_matches_work_for_its_collections(kind):
+    collection = Collection(name="ads", kind=kind, attributes=("age",))
+    assert tuple(workers.kinds.roles_of(collection)) == workers.kinds.KINDS[kind].pipeline
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_sample_of_a_kind_keeps_its_contract_and_fits_its_index(kind):
     for attributes in workers.kinds.KINDS[kind].shapes:
         allowed = configs.kinds.KINDS[kind]
         assert allowed.least_attributes <= len(attributes)
         contract = topics.kinds.contract_for(kind, attributes)
-        samples = [workers.kinds.KINDS[kind].sample(attributes[0], n) for n in (1, 2)]
+        name = attributes[0] if attributes else ""
+        samples = [workers.kinds.KINDS[kind].sample(name, n) for n in (1, 2)]
         rows = [contract.parse(json.dumps(sample).encode()) for sample in samples]
+        if kind not in MATCHING:
+            continue
         index = indexes.kinds.new_index(kind, attributes)
         index.insert_many(range(2), *contract.columns(rows))
         assert index.ids().tolist() == [0, 1]

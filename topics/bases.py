@@ -120,7 +120,7 @@ def encode_tree(name: BaseName, attribute: str, arrays: Mapping[str, np.ndarray]
 def decode_tree(name: BaseName, attribute: str, data: array_blob.Buffer) -> dict[str, np.ndarray]:
     """The arrays of the tree of one attribute, views of `data`; `BlobError` if it is no such."""
     head, arrays = array_blob.decode(TREE_MAGIC, VERSION, data)
-    _require_head(head, {**msgspec.structs.asdict(name), "attribute": attribute})
+    array_blob.require_head(head, {**msgspec.structs.asdict(name), "attribute": attribute})
     return {field: arrays[field] for field in TREE_ARRAYS}
 
 
@@ -137,16 +137,8 @@ def decode_state(
     name: BaseName, layout: Mapping[str, Any], data: array_blob.Buffer
 ) -> dict[str, np.ndarray]:
     head, arrays = array_blob.decode(STATE_MAGIC, VERSION, data)
-    _require_head(head, {**msgspec.structs.asdict(name), **layout})
+    array_blob.require_head(head, {**msgspec.structs.asdict(name), **layout})
     return arrays
-
-
-def _require_head(head: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    for field, value in expected.items():
-        if head.get(field) != value:
-            raise array_blob.BlobError(
-                "foreign", f"{field}: got {head.get(field)!r}, expected {value!r}"
-            )
 
 
 def _crc32(parts: Sequence[array_blob.Buffer]) -> str:

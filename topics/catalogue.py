@@ -27,6 +27,7 @@ GROUPS = {
     "routes": "routes, by hand, from their beginning; nothing is committed",
     "scout": "whatever another reader looks ahead for; nothing is committed",
     "bases": "bases, by hand, from their beginning; nothing is committed",
+    "subscriptions": "all partitions of subscriptions, by hand, and committed; of a painter",
 }
 
 # The client of those who assign partitions by hand and commit nothing asks for a name all the same.
@@ -57,6 +58,7 @@ class Layout:
     prefix: str
     collection: str
     shards: int = 2
+    zones: int = 2
     events_partitions: int = 4
     partials_partitions: int = 2
     matches_partitions: int = 4
@@ -66,6 +68,7 @@ class Layout:
     dead_letters_retention_ms: int = 14 * DAY_MS
     compaction_lag_ms: int = 60 * MINUTE_MS
     unsubscriptions_retention_ms: int = 7 * DAY_MS
+    keeps_lists: bool = False  # the latest record of a key of `matches` is its list
 
 
 def topic_name(prefix: str, collection: str, topic: str) -> str:
@@ -133,8 +136,26 @@ def _partials(layout: Layout) -> _Made:
     return _Made(layout.partials_partitions, _short(layout), what)
 
 
+def _objects(layout: Layout) -> _Made:
+    return _Made(1, _compacted(layout), "object id → JSON, where it is and how good; null removes")
+
+
+def _messages(layout: Layout) -> _Made:
+    what = "who comes and leaves and what changes for whom, painter → zone, partition = zone"
+    return _Made(layout.zones, _short(layout), what, placed_by_key=True)
+
+
+def _progress(layout: Layout) -> _Made:
+    what = "zone → JSON, how far it is; partition = zone"
+    return _Made(layout.zones, _latest(RECORD_BYTES), what, placed_by_key=True)
+
+
 def _matches(layout: Layout) -> _Made:
     config = _deleted_after(layout.matches_retention_ms, FRAME_BYTES)
+    if layout.keeps_lists:
+        what = "subscription id → JSON, the k best objects of its range"
+        config["cleanup.policy"] = "compact,delete"
+        return _Made(layout.matches_partitions, config, what, placed_by_key=True)
     what = "event key → JSON, the k best subscriptions of an event"
     return _Made(layout.matches_partitions, config, what)
 
@@ -190,11 +211,15 @@ def _short(layout: Layout) -> dict[str, str]:
 TOPICS: dict[str, Callable[[Layout], _Made]] = {
     "subscriptions": _subscriptions,
     "events": _events,
+    "objects": _objects,
     "frames": _frames,
     "partials": _partials,
+    "messages": _messages,
     "matches": _matches,
+    "progress": _progress,
     "bases": _bases,
     "routes": _routes,
     "subscriptions.dlq": _dead_letters("subscriptions"),
     "events.dlq": _dead_letters("events"),
+    "objects.dlq": _dead_letters("objects"),
 }

@@ -4,6 +4,8 @@
                   podium-after    a token: do not answer before these subscription offsets are in
     matches       podium-as-of    a token: the last subscription offset that each shard had applied,
                                   -1 for a shard that had applied nothing
+    lists         podium-as-of    the subscription's own record
+                  podium-message  zone@offset of the record of `messages` that changed the list
     dead letters  podium-error …  what was wrong with a record, and where it came from
 
 A token is `shard@offset,…`, for example `0@1041,1@998`.
@@ -22,6 +24,7 @@ Header = tuple[str, bytes | None]
 K = "podium-k"
 AFTER = "podium-after"
 AS_OF = "podium-as-of"
+MESSAGE = "podium-message"
 
 ERROR = "podium-error"
 ERROR_FIELD = "podium-error-field"

@@ -14,6 +14,8 @@ from topics.frames import fingerprint
 from topics.subscriptions import (
     BooleanContract,
     BooleanSubscription,
+    RangeContract,
+    RangeSubscription,
     RankedContract,
     RankedSubscription,
     RelaxedContract,
@@ -34,14 +36,30 @@ MATCHING_TOPICS = (
 )
 
 
+LIST_TOPICS = (
+    "objects",
+    "subscriptions",
+    "messages",
+    "matches",
+    "progress",
+    "subscriptions.dlq",
+    "objects.dlq",
+)
+
+
 class Kind(NamedTuple):
     contract: Callable[[Sequence[str]], SubscriptionContract]  # of a collection's attributes
     subscription: Any  # the type that its JSON Schema is made of
-    events: Callable[[Sequence[str]], EventForm]
+    events: Callable[[Sequence[str]], EventForm] | None  # None: objects instead of events
     # The type of an attribute's value in an event, by its name in the JSON Schema of events.
-    event_value: tuple[str, Any]
+    event_value: tuple[str, Any] | None
     topics: tuple[str, ...]  # of `topics.catalogue.TOPICS`
     has_bases: bool  # whether the Spark job builds bases of its collections
+
+    @property
+    def input(self) -> str:
+        """The topic of what subscriptions are about."""
+        return "objects" if self.events is None else "events"
 
 
 KINDS: dict[str, Kind] = {
@@ -69,6 +87,14 @@ KINDS: dict[str, Kind] = {
         topics=MATCHING_TOPICS,
         has_bases=False,
     ),
+    "range_topk": Kind(
+        contract=RangeContract,
+        subscription=RangeSubscription,
+        events=None,
+        event_value=None,
+        topics=LIST_TOPICS,
+        has_bases=False,
+    ),
 }
 
 
@@ -76,8 +102,16 @@ def contract_for(kind: str, attributes: Sequence[str]) -> SubscriptionContract:
     return KINDS[kind].contract(attributes)
 
 
+def event_form(kind: str, attributes: Sequence[str]) -> EventForm:
+    """`KeyError` for a kind that has no events."""
+    form = KINDS[kind].events
+    if form is None:
+        raise KeyError(f"kind {kind} has objects, no events")
+    return form(attributes)
+
+
 def event_contract(
     kind: str, attributes: Sequence[str], k: int, max_k: int, shards: int
 ) -> EventContract:
-    form = KINDS[kind].events(attributes)
+    form = event_form(kind, attributes)
     return EventContract(form, fingerprint(kind, attributes), k, max_k, shards)

@@ -23,6 +23,9 @@ FRAME_BYTES = 16 * MIB
 # Answers that go out together, unless one alone is larger: half of what their topic takes.
 ANSWERS_TOGETHER_BYTES = FRAME_BYTES // 2
 
+# Messages to a zone that go into one of its records; ids and first lists come on top.
+ZONE_MESSAGES_BYTES = 4 * MIB
+
 # They bound the size of a frame and of a shard's answer: with the longest ids both stay below
 # `FRAME_BYTES`.
 HITS_PER_FRAME_RECORD = 20_000

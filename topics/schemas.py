@@ -7,7 +7,10 @@ import msgspec
 from topics import headers
 from topics.bases import Base
 from topics.kinds import KINDS
+from topics.lists import ListRecord
 from topics.matches import MatchRecord
+from topics.objects import ObjectRecord
+from topics.progress import Progress
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -23,6 +26,9 @@ def all_schemas() -> dict[str, dict[str, Any]]:
         },
         "events.json": _event_schema(),
         "matches.json": _schema(MatchRecord, "The best subscriptions of one event"),
+        "objects.json": _schema(ObjectRecord, "An object of kind range_topk"),
+        "matches.range_topk.json": _schema(ListRecord, "The best objects of one subscription"),
+        "progress.json": _schema(Progress, "How far one zone is"),
         "bases.json": _schema(Base, "The newest base of one shard"),
         "dead_letter_headers.json": _dead_letter_schema(),
     }
@@ -34,7 +40,7 @@ def _schema(contract: Any, title: str) -> dict[str, Any]:
 
 def _event_schema() -> dict[str, Any]:
     """Which form an attribute has is a matter of the kind; the collection names them."""
-    values = dict(kind.event_value for kind in KINDS.values())
+    values = dict(kind.event_value for kind in KINDS.values() if kind.event_value)
     schemas, definitions = msgspec.json.schema_components(list(values.values()))
     return {
         "$schema": _DIALECT,

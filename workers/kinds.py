@@ -8,7 +8,27 @@ health before it loads an index.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from configs.collection import Collection
+
+
+def _is_wanted(collection: "Collection") -> str:
+    return ""
+
+
+class Parts(NamedTuple):
+    """What a role keeps snapshots of."""
+
+    of: str  # for `SnapshotKeeper`: nothing for the shards of a collection
+    word: str
+    count: Callable[["Collection"], int]
+
+
+SHARDS = Parts("", "shard", lambda collection: collection.shards)
+WORLD = Parts("painter", "painter", lambda collection: 1)
+ZONES = Parts("zones", "zone", lambda collection: collection.zones)
 
 
 class Role(NamedTuple):
@@ -25,6 +45,9 @@ class Role(NamedTuple):
     # Whether it holds shards: as many processes as one likes share them, and one that is back in
     # time keeps its own (`--instance-id`).
     holds_shards: bool = False
+    snapshots: Parts | None = None
+    # Why a collection of the kind does without it, if so.
+    left_out: Callable[["Collection"], str] = _is_wanted
 
 
 class Kind(NamedTuple):
@@ -37,8 +60,49 @@ class Kind(NamedTuple):
 
 MATCHING = (
     Role("router", "workers.router", "events", ("router",)),
-    Role("matcher", "workers.matcher", "frames", ("matcher", "feed"), holds_shards=True),
+    Role(
+        "matcher",
+        "workers.matcher",
+        "frames",
+        ("matcher", "feed"),
+        holds_shards=True,
+        snapshots=SHARDS,
+    ),
     Role("merger", "workers.merger", "partials", ("merger",)),
+)
+
+
+def _painted_elsewhere(collection: "Collection") -> str:
+    if collection.painter == "live":
+        return ""
+    job = f"podium spark paint-batch --collection {collection.name}"
+    return f"painter: batch, so the Spark job paints, and no worker: {job}"
+
+
+def _lists_kept_elsewhere(collection: "Collection") -> str:
+    if collection.deliver == "lists":
+        return ""
+    return "deliver: messages, so gateways keep the lists, and no worker"
+
+
+LISTING = (
+    Role(
+        "painter",
+        "workers.painter",
+        "objects",
+        ("painter", "subscriptions"),
+        snapshots=WORLD,
+        left_out=_painted_elsewhere,
+    ),
+    Role(
+        "zone",
+        "workers.zones",
+        "messages",
+        ("zone",),
+        holds_shards=True,
+        snapshots=ZONES,
+        left_out=_lists_kept_elsewhere,
+    ),
 )
 
 KINDS: dict[str, Kind] = {
@@ -57,9 +121,34 @@ KINDS: dict[str, Kind] = {
         sample=lambda name, number: {"all": [{"attr": name, "op": "<=", "value": number}]},
         shapes=(("a",),),
     ),
+    "range_topk": Kind(
+        pipeline=LISTING,
+        sample=lambda name, number: {"range": [None, number], "k": 1},
+        shapes=((),),
+    ),
 }
 
 
 def roles() -> dict[str, Role]:
     """Every role of every pipeline, by name."""
     return {role.name: role for kind in KINDS.values() for role in kind.pipeline}
+
+
+def roles_of(collection: "Collection") -> list[Role]:
+    """Those that work for a collection: its kind's, apart from what its settings leave out."""
+    return [role for role in KINDS[collection.kind].pipeline if not role.left_out(collection)]
+
+
+def left_out(collection: "Collection") -> dict[str, str]:
+    """Why roles of a collection's kind do not work for it, by name."""
+    reasons = {role.name: role.left_out(collection) for role in KINDS[collection.kind].pipeline}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def refusal(collection: "Collection", name: str) -> str:
+    """Why no role of this name works for a collection; nothing if one does."""
+    names = [role.name for role in KINDS[collection.kind].pipeline]
+    if name not in names:
+        expected = f"expected one of {', '.join(names)}"
+        return f"got role {name}, {expected}: these work for kind {collection.kind}"
+    return left_out(collection).get(name, "")

@@ -11,7 +11,7 @@ from types import FrameType
 from configs.collection import Collection
 from configs.logs import log_to_stderr
 from configs.settings import Settings
-from workers.kinds import KINDS
+from workers.kinds import roles
 from workers.process.context import open_context
 from workers.process.latency import tune_for_latency
 
@@ -19,15 +19,10 @@ log = logging.getLogger(__name__)
 
 
 def run_worker(name: str, settings: Settings, collection: Collection) -> int:
-    """Run the role of this name until TERM or Ctrl-C; the exit code of the process."""
+    """Run a role that works for the collection until TERM or Ctrl-C; the process's exit code."""
     log_to_stderr()
     faulthandler.enable()  # a crash in compiled code says where
-    pipeline = {role.name: role for role in KINDS[collection.kind].pipeline}
-    if name not in pipeline:
-        said = "collection %s: got role %s, expected one of %s: these work for kind %s"
-        log.error(said, collection.name, name, ", ".join(pipeline), collection.kind)
-        return 2
-    role = pipeline[name]
+    role = roles()[name]
     context = open_context(role.name, settings, collection)
     on_signals(lambda *_: sys.exit(0))  # there is nothing to finish yet
     try:

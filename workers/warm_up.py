@@ -29,18 +29,20 @@ def warm_up_kinds(names: list[str]) -> None:
     for name in names:
         for attributes in KINDS[name].shapes:
             routed = Routing(enabled=bool(attributes))
-            collection = Collection(name=name, kind=name, attributes=attributes, routing=routed)
+            collection = Collection(
+                name=name.replace("_", "-"), kind=name, attributes=attributes, routing=routed
+            )
             for role in KINDS[name].pipeline:
                 warm_up(role, collection)
 
 
 def _by_family() -> list[list[str]]:
     """Kinds whose indexes are of one package, and have most of their kernels in common."""
-    from indexes.kinds import new_index
+    from indexes.kinds import KINDS as INDEXES
 
     families: dict[str, list[str]] = defaultdict(list)
-    for name, kind in KINDS.items():
-        families[type(new_index(name, kind.shapes[0])).__module__.rpartition(".")[0]].append(name)
+    for name in KINDS:
+        families[INDEXES[name].family].append(name)
     return list(families.values())
 
 

@@ -7,17 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import redis
+from confluent_kafka import KafkaException
 
-from configs import ConfigError, Settings, load_collection
+from configs import ConfigError, Settings, kafka_client_config, load_collection
 from configs.collection import collection_names
 from podium.checks import Check
 from podium.clients import KafkaClients
 from podium.stack.errors import StackError
 from podium.stack.run import fleet
 from podium.stack.run.folder import ProcessRecord, StackFolder
+from podium.stack.status.zones import newest_progress
 from podium.terminal import Failure, counted
 from podium.topics_setup import plan_topics
 from storage.redis_client import open_redis
+from topics.kinds import KINDS
 
 ANSWER_S = 5.0
 CLOCK_S = 1.0  # retention and end-to-end times are read off timestamps of both sides
@@ -76,7 +79,9 @@ def clock(ahead_s: float) -> Check:
 def check_collections(settings: Settings, only: str | None = None) -> list[Check]:
     """The topics of one collection, or of every one that can be found by name."""
     names = [only] if only else collection_names(settings.collections)
-    return [_check_topics(settings, name, required=only is not None) for name in names]
+    topics = [_check_topics(settings, name, required=only is not None) for name in names]
+    good = [name for name, check in zip(names, topics, strict=True) if check.state == "ok"]
+    return [*topics, *(zones for name in good if (zones := _check_zones(settings, name)))]
 
 
 def _check_topics(settings: Settings, name: str, required: bool) -> Check:
@@ -101,6 +106,31 @@ def _check_topics(settings: Settings, name: str, required: bool) -> Check:
         missing = ", ".join(spec.name for spec in planned.create)
         return Check(title, "failed", f"missing: {missing}", create)
     return Check(title, "ok", f"{counted(len(planned.same), 'topic')} as declared")
+
+
+def _check_zones(settings: Settings, name: str) -> Check | None:
+    """Of a collection of lists whose zones have said something: whether they still do."""
+    collection = load_collection(name, settings.collections)
+    if "progress" not in KINDS[collection.kind].topics:
+        return None
+    title = f"zones of {name}"
+    try:
+        brokers = kafka_client_config(settings.kafka)
+        rows = newest_progress(brokers, settings.prefix, collection.name)
+    except KafkaException as error:
+        return Check(title, "failed", error.args[0].str(), "look at the broker")
+    if not rows:
+        return Check(title, "skipped", "none has said anything yet")
+    behind = max(row.behind for row in rows)
+    silent = [row for row in rows if row.stalled]
+    if silent:
+        said = ", ".join(f"{row.zone} for {row.age_s:,.0f} s" for row in silent)
+        remedy = f"podium worker zone --collection {name}"
+        return Check(title, "warning", f"silent: {said}; {behind:,} records behind", remedy)
+    if lost := [str(row.zone) for row in rows if row.lost]:
+        remedy = f"podium worker painter --collection {name}"
+        return Check(title, "warning", f"waiting for their lists: {', '.join(lost)}", remedy)
+    return Check(title, "ok", f"{counted(len(rows), 'zone')}, at most {behind:,} records behind")
 
 
 def check_workers(folder: Path) -> list[Check]:

@@ -1,23 +1,44 @@
-"""`podium demo`: the whole of Podium in a minute, with its answers checked."""
+"""`podium demo`, `podium demo parking`: a whole fleet in a minute, with its answers checked."""
 
 import os
 import signal
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podium.terminal import Exit, JsonOption, note, say, say_json
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podium.demo.parking.report import Report as ParkingReport
+    from podium.demo.report import Report
+
 TERMINATED = 128 + signal.SIGTERM
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(demo)
+FolderOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Where the stack keeps its data and logs; new or empty. [a temporary one]",
+        show_default=False,
+    ),
+]
+KeepOption = Annotated[bool, typer.Option("--keep", help="Leave the folder when done.")]
+
+app = typer.Typer()
 
 
+def register(main: typer.Typer) -> None:
+    main.add_typer(app, name="demo")
+
+
+@app.callback(invoke_without_command=True)
 def demo(
+    context: typer.Context,
     ads: Annotated[int, typer.Option(min=100, help="Subscriptions to register.")] = 200_000,
     visitors: Annotated[int, typer.Option(min=100, help="Events to publish.")] = 50_000,
     check: Annotated[int, typer.Option(min=3, help="Answers to recompute.")] = 500,
@@ -26,15 +47,8 @@ def demo(
     ] = 2500,
     matchers: Annotated[int, typer.Option(min=1, help="Matcher processes.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of the made-up ads and visitors.")] = 1,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where the stack keeps its data and logs; new or empty. [a temporary one]",
-            show_default=False,
-        ),
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the folder when done.")] = False,
+    folder: FolderOption = None,
+    keep: KeepOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Bring up a fleet of its own, match visitors with ads, check the answers.
@@ -50,13 +64,58 @@ def demo(
     them, every visitor with a match has a match record, the delta share fell
     and the matcher came back from its snapshots.
     """
+    if context.invoked_subcommand is not None:
+        return
+
+    def run() -> "Report":
+        from podium.demo.run import run_demo
+        from podium.demo.story import Options
+
+        return run_demo(Options(ads, visitors, check, seed, rate, matchers), folder, keep)
+
+    _show(run, as_json)
+
+
+@app.command()
+def parking(
+    places: Annotated[int, typer.Option(min=100, help="Objects to put.")] = 20_000,
+    subscribers: Annotated[int, typer.Option(min=100, help="Subscriptions.")] = 200_000,
+    updates: Annotated[int, typer.Option(min=10, help="Changes of objects.")] = 8_000,
+    check: Annotated[int, typer.Option(min=3, help="Lists to recompute.")] = 500,
+    rate: Annotated[
+        int, typer.Option(min=1, help="Updates a second while latency is measured.")
+    ] = 200,
+    zones: Annotated[int, typer.Option(min=1, help="Zone worker processes.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the made-up places and drivers.")] = 1,
+    folder: FolderOption = None,
+    keep: KeepOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Free places along a road, and for each driver the cheapest nearby, always.
+
+    Brings up a fleet of its own, a painter and zones. Places are taken, come
+    free and change their price; each list that this changes is a record. Then
+    every record of a sample of lists is compared with a full scan of the places
+    as of the object record that it names, and everything is stopped.
+
+    Exits 1 unless all of them agree, each follows from the one before, and
+    every subscriber has a list.
+    """
+
+    def run() -> "ParkingReport":
+        from podium.demo.parking.story import Options, run_demo
+
+        options = Options(places, subscribers, updates, check, rate, zones, seed)
+        return run_demo(options, folder, keep)
+
+    _show(run, as_json)
+
+
+def _show(run: "Callable[[], Report | ParkingReport]", as_json: bool) -> None:
     _forget_settings()
     signal.signal(signal.SIGTERM, _terminate)
-    from podium.demo.run import run_demo
-    from podium.demo.story import Options
-
     try:
-        report = run_demo(Options(ads, visitors, check, seed, rate, matchers), folder, keep)
+        report = run()
     except KeyboardInterrupt:
         note("podium: interrupted; everything is stopped")
         raise typer.Exit(Exit.INTERRUPTED) from None

@@ -29,6 +29,7 @@ class To(enum.StrEnum):
     auto = "auto"
     subscriptions = "subscriptions"
     events = "events"
+    objects = "objects"
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +43,8 @@ def send(
         To,
         typer.Option(
             help="auto: a line with an `id` is a subscription (the id is its key; a line with "
-            "nothing else unsubscribes), any other line is an event.",
+            "nothing else unsubscribes), any other line is an event. Where the collection has "
+            "objects, a line with `x` and `y` is one, a line with a `range` a subscription.",
         ),
     ] = To.auto,
     key: Annotated[
@@ -75,7 +77,7 @@ def send(
     brokers: BrokersOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Send subscriptions and events from a file of JSON lines.
+    """Send subscriptions and events, or objects, from a file of JSON lines.
 
     Stops at the first line that cannot be sent, unless --keep-going; what was sent before it stays
     sent. Ends with a count and, after subscriptions, with the token for --after.
@@ -89,20 +91,28 @@ def send(
     from podium.send.json_lines import open_source
     from podium.send.run import SendRun
     from podium.send.sender import PRODUCER
+    from topics.kinds import KINDS
 
-    if plan is not None and to == "events":
-        raise typer.BadParameter("--plan is for subscriptions, not for --to events")
+    if plan is not None and to in ("events", "objects"):
+        raise typer.BadParameter(f"--plan is for subscriptions, not for --to {to}")
     headers = _headers(to, k, after)
     settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
+    input = KINDS[declared.kind].input
+    if to not in ("auto", "subscriptions", input):
+        raise typer.BadParameter(f"collection {declared.name} has {input}, no {to}")
+    if input == "objects" and (headers or key is not None or plan is not None):
+        raise typer.BadParameter(
+            f"--k, --after, --key and --plan go with events, and {declared.name} has objects"
+        )
     placing = None if plan is None else _placing(plan, declared)
     with open_source(file) as source:
         clients = KafkaClients(settings.kafka)
-        names = _topics(settings.prefix, declared.name, to)
+        names = _topics(settings.prefix, declared.name, to, input)
         partitions = clients.require_topics(
             list(names.values()), f"podium topics create --collection {collection}"
         )
-        run = SendRun(clients.producer(PRODUCER), names, headers, to, key, keep_going)
+        run = SendRun(clients.producer(PRODUCER), names, headers, to, key, keep_going, input)
         if placing is not None:
             _require_shards(names["subscriptions"], partitions, declared.shards)
             # Whoever feeds a pipe may want to see each line arrive.
@@ -129,8 +139,8 @@ def _placing(file: Path, declared: "Collection") -> "Callable[..., PlacedSender]
 def _headers(to: To, k: int | None, after: str | None) -> "Headers":
     from topics.headers import AFTER, K, parse_token
 
-    if to == "subscriptions" and (k is not None or after is not None):
-        raise typer.BadParameter("--k and --after are for events, not for --to subscriptions")
+    if to in ("subscriptions", "objects") and (k is not None or after is not None):
+        raise typer.BadParameter(f"--k and --after are for events, not for --to {to}")
     headers: Headers = []
     if k is not None:
         headers.append((K, str(k).encode()))
@@ -143,9 +153,9 @@ def _headers(to: To, k: int | None, after: str | None) -> "Headers":
     return headers
 
 
-def _topics(prefix: str, collection: str, to: To) -> dict[str, str]:
+def _topics(prefix: str, collection: str, to: To, input: str) -> dict[str, str]:
     """Full names of the topics that the lines can go to."""
     from topics.catalogue import topic_name
 
-    short = ("subscriptions", "events") if to == "auto" else (to,)
+    short = ("subscriptions", input) if to == "auto" else (to,)
     return {name: topic_name(prefix, collection, name) for name in short}

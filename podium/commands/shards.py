@@ -1,4 +1,4 @@
-"""`podium shards`: how subscriptions could be placed."""
+"""`podium shards`: how subscriptions could be placed on shards, or cut into zones."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +17,13 @@ from podium.terminal import (
 )
 
 if TYPE_CHECKING:
+    from configs import Collection
     from podium.shards_plan import Sample
     from workers.routing.placement import Cut, Expected, Part, Plan
 
-shards = typer.Typer(no_args_is_help=True, help="Shards: plan which subscriptions they hold.")
+shards = typer.Typer(
+    no_args_is_help=True, help="Shards and zones: plan which subscriptions they hold."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +44,10 @@ def plan(
         typer.Option(metavar="FILE", help="Events as JSON lines; else such as subscriptions want."),
     ] = None,
     number: Annotated[
-        int | None, typer.Option("--shards", min=1, max=1024, help="Instead of the collection's.")
+        int | None,
+        typer.Option(
+            "--shards", min=1, max=1024, help="Shards, or zones, instead of the collection's."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -59,14 +65,23 @@ def plan(
 
     With such keys and `routing` in the collection file, an event goes only to the shards that may
     have something for it. The shares of events are those of the sample.
+
+    For a collection of lists it proposes `zone_bounds`: where to cut the axis, so that all zones
+    have about as many of these subscriptions.
     """
     import msgspec
 
     from configs import load_collection, load_settings
+    from configs.kinds import KINDS
     from podium.shards_plan import keys_of, plan_of, read_sample
 
     settings = load_settings(settings_path(config, folder))
     declared = load_collection(collection, settings.collections)
+    if KINDS[declared.kind].has_lists:
+        if events is not None or out is not None or keys is not None:
+            raise typer.BadParameter("--events, --out and --keys go with shards, not with zones")
+        _plan_zones(declared, sample, number or declared.zones, as_json)
+        return
     if not declared.attributes:
         raise typer.BadParameter(f"collection {declared.name} names no attributes to plan by")
     known = read_sample(declared, sample, events)
@@ -80,6 +95,24 @@ def plan(
         say_json({"plan": msgspec.to_builtins(proposed), "expected": _as_json(brings)})
     else:
         _show(proposed, brings, known)
+
+
+def _plan_zones(declared: "Collection", sample: str, zones: int, as_json: bool) -> None:
+    from podium.zones_plan import plan_zones
+
+    proposed = plan_zones(declared, sample, zones)
+    if as_json:
+        say_json(proposed.as_json())
+        return
+    if proposed.skipped:
+        note(f"podium: {proposed.skipped} lines left out, no subscriptions of this collection")
+    total = sum(proposed.subscriptions)
+    say("zone  subscriptions  ranges that begin")
+    for zone, (low, high) in enumerate(proposed.slices):
+        where = f"from {low:g} to below {high:g}"
+        say(f"{zone:>4}  {proposed.subscriptions[zone] / total:>13.1%}  {where}")
+    say(f"zones: {zones}")
+    say(f"zone_bounds: {proposed.bounds}")
 
 
 def _as_json(brings: "Expected") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`podium snapshot`: what Redis holds of a collection's shards."""
+"""`podium snapshot`: what Redis holds of a collection's shards, or of its painter and zones."""
 
 import sys
 import time
@@ -26,17 +26,22 @@ from podium.terminal import (
 
 if TYPE_CHECKING:
     from configs import Collection
+    from workers.kinds import Parts
     from workers.snapshots import NoSnapshot, Pointer, SnapshotStore
+
+    Rows = dict[tuple[Parts, int], Pointer | NoSnapshot]
 
 REMEDY = "start a local stack with `podium up`, or set redis.url"
 UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 
 snapshot = typer.Typer(
-    no_args_is_help=True, help="Snapshots of a collection's shards in Redis: ls, verify, drop."
+    no_args_is_help=True, help="Snapshots of what workers hold, in Redis: ls, verify, drop."
 )
 ShardOption = Annotated[
     int | None,
-    typer.Option("--shard", metavar="N", min=0, help="This shard only.", show_default="all"),
+    typer.Option(
+        "--shard", metavar="N", min=0, help="This shard, or zone, only.", show_default="all"
+    ),
 ]
 
 
@@ -52,9 +57,15 @@ def list_snapshots(
     folder: StackOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what there is for each shard: subscriptions, offset, size, age, who wrote it."""
+    """List what there is for each shard: subscriptions, offset, size, age, who wrote it.
+
+    Of a collection of lists it shows the painter and each zone.
+    """
+    rows: Rows = {}
     with _opened(settings_path(config, folder), collection, shard) as found:
-        rows = found.store.ls(found.shards)
+        for held in found.held:
+            listed = held.store.ls(held.numbers)
+            rows.update({(held.parts, number): row for number, row in listed.items()})
     _show(rows, as_json)
 
 
@@ -72,16 +83,16 @@ def verify(
     """
     from workers.snapshots import Expected, NoSnapshot
 
-    rows: dict[int, Pointer | NoSnapshot] = {}
+    rows: Rows = {}
     with _opened(settings_path(config, folder), collection, shard) as found:
         expected = Expected.of(found.collection, topic_id=None)
-        for number in found.shards:
+        for held, number in found.every():
             try:
-                rows[number] = found.store.verify(number, expected)
+                rows[held.parts, number] = held.store.verify(number, expected)
             except NoSnapshot as absent:
                 if absent.reason == "unreachable":
                     raise
-                rows[number] = absent
+                rows[held.parts, number] = absent
     _show(rows, as_json)
     if any(isinstance(row, NoSnapshot) for row in rows.values()):
         raise typer.Exit(Exit.WRONG)
@@ -98,24 +109,35 @@ def drop(
 ) -> None:
     """Remove snapshots: the next worker of the shard replays its subscriptions from Kafka.
 
-    A worker that holds the shard writes a new one when it is time.
+    A worker that holds the shard writes a new one when it is time. Zones whose `messages` are no
+    longer all there get their lists from the painter instead.
     """
     with _opened(settings_path(config, folder), collection, shard) as found:
         if not yes:
             _ask(found)
-        dropped = [number for number in found.shards if found.store.drop(number)]
+        dropped = [(h.parts, number) for h, number in found.every() if h.store.drop(number)]
     if as_json:
-        say_json({"dropped": dropped})
+        say_json({"dropped": [_number(*part) for part in dropped]})
     elif dropped:
-        say(f"dropped {_shards(dropped)}")
+        say(f"dropped {_named(dropped)}")
     else:
         say("there was none")
 
 
-class Opened(NamedTuple):
+class Held(NamedTuple):
+    """What one role has snapshots of."""
+
+    parts: "Parts"
     store: "SnapshotStore"
+    numbers: list[int]
+
+
+class Opened(NamedTuple):
     collection: "Collection"
-    shards: list[int]
+    held: list[Held]
+
+    def every(self) -> "Iterator[tuple[Held, int]]":
+        return ((held, number) for held in self.held for number in held.numbers)
 
 
 @contextmanager
@@ -123,42 +145,59 @@ def _opened(file: Path | None, name: str, shard: int | None) -> Iterator[Opened]
     """The store; a Redis that does not answer ends the command."""
     from configs import load_collection, load_settings
     from storage.redis_client import open_redis
-    from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore
+    from workers.snapshots import NoSnapshot, SnapshotFailed, SnapshotStore, stored_name
 
     settings = load_settings(file)
     collection = load_collection(name, settings.collections)
-    if shard is not None and shard >= collection.shards:
-        raise Failure(
-            f"got shard {shard}, expected 0 to {collection.shards - 1} of {collection.name}",
-            exit_code=Exit.USAGE,
-        )
-    shards = list(range(collection.shards)) if shard is None else [shard]
+    parts = _parts_of(collection, shard)
     server = settings.redis
     with closing(open_redis(server.url.get_secret_value(), server.timeout_s)) as client:
-        store = SnapshotStore.of(client, settings, collection.name)
+        held = [
+            Held(one, SnapshotStore.of(client, settings, stored_name(collection, one.of)), numbers)
+            for one, numbers in parts.items()
+        ]
         try:
-            yield Opened(store, collection, shards)
+            yield Opened(collection, held)
         except (NoSnapshot, SnapshotFailed) as error:
             unanswered = error.reason in ("unreachable", "slow")
             code, remedy = (Exit.UNREACHABLE, REMEDY) if unanswered else (Exit.WRONG, "")
             raise Failure(f"Redis at {server.url}: {error}", remedy, code) from error
 
 
+def _parts_of(collection: "Collection", number: int | None) -> "dict[Parts, list[int]]":
+    """Numbers by what they are of: of all, or one shard or zone."""
+    from workers.kinds import KINDS
+
+    pipeline = KINDS[collection.kind].pipeline
+    if number is None:
+        return {
+            role.snapshots: list(range(role.snapshots.count(collection)))
+            for role in pipeline
+            if role.snapshots
+        }
+    numbered = next(role.snapshots for role in pipeline if role.holds_shards and role.snapshots)
+    if number >= numbered.count(collection):
+        known = f"expected 0 to {numbered.count(collection) - 1} of {collection.name}"
+        raise Failure(f"got {numbered.word} {number}, {known}", exit_code=Exit.USAGE)
+    return {numbered: [number]}
+
+
 def _ask(found: Opened) -> None:
     if not sys.stdin.isatty():
         raise Failure("dropping needs a yes", "add --yes", Exit.USAGE)
-    question = f"Drop the snapshots of {found.collection.name}, {_shards(found.shards)}?"
+    named = _named([(held.parts, number) for held, number in found.every()])
+    question = f"Drop the snapshots of {found.collection.name}, {named}?"
     if not typer.confirm(question, err=True):
         note("podium: nothing was dropped")
         raise typer.Exit(Exit.WRONG)
 
 
-def _show(rows: "dict[int, Pointer | NoSnapshot]", as_json: bool) -> None:
+def _show(rows: "Rows", as_json: bool) -> None:
     if as_json:
-        say_json([_as_json(shard, row) for shard, row in rows.items()])
+        say_json([_as_json(*part, row) for part, row in rows.items()])
         return
-    for shard, row in rows.items():
-        say(f"shard {shard}: {printable(_as_line(row))}")
+    for (parts, number), row in rows.items():
+        say(f"{_one(parts, number)}: {printable(_as_line(row))}")
 
 
 def _as_line(row: "Pointer | NoSnapshot") -> str:
@@ -171,11 +210,13 @@ def _as_line(row: "Pointer | NoSnapshot") -> str:
     )
 
 
-def _as_json(shard: int, row: "Pointer | NoSnapshot") -> dict[str, Any]:
+def _as_json(parts: "Parts", number: int, row: "Pointer | NoSnapshot") -> dict[str, Any]:
+    # Numbers alone would not tell a painter from a zone.
+    which = {parts.word: number}
     if isinstance(row, Exception):
-        return {"shard": shard, "state": row.reason, "detail": str(row)}
+        return {**which, "state": row.reason, "detail": str(row)}
     return {
-        "shard": shard,
+        **which,
         "state": "ok",
         "name": row.name,
         "epoch": row.epoch,
@@ -201,5 +242,20 @@ def _age(seconds: float) -> str:
     return f"{max(0, seconds) // length:.0f} {unit}"
 
 
-def _shards(numbers: list[int]) -> str:
-    return f"shard{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+def _number(parts: "Parts", number: int) -> int | str:
+    return number if parts.word == "shard" else _one(parts, number)
+
+
+def _one(parts: "Parts", number: int) -> str:
+    return f"{parts.word} {number}"
+
+
+def _named(dropped: "list[tuple[Parts, int]]") -> str:
+    """`shards 0, 1`, `painter 0 and zones 0, 1`"""
+    by_word: dict[str, list[int]] = {}
+    for parts, number in dropped:
+        by_word.setdefault(parts.word, []).append(number)
+    return " and ".join(
+        f"{word}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        for word, numbers in by_word.items()
+    )

@@ -67,6 +67,37 @@ def sopt_bases(
         run_sopt_bases(settings, declared, once, kafka_jars(), serving)
 
 
+@spark.command("paint-batch")
+def paint_batch(
+    collection: CollectionOption = "parking",
+    once: Annotated[
+        bool, typer.Option("--once", help="End when zones know all that is there now.")
+    ] = False,
+    master: MasterOption = None,
+    config: ConfigOption = None,
+    folder: StackOption = None,
+    brokers: BrokersOption = None,
+    http_port: PortOption = None,
+) -> None:
+    """Keep the lists of a collection right, batch by batch, in place of its painter.
+
+    For collections with `painter: batch`. Goes on where it stopped. Without a checkpoint, or after
+    a live painter, it sends all lists anew.
+    """
+    from configs import load_collection, load_settings
+    from configs.logs import log_to_stderr
+    from podium.stack.status.jobs import noted
+    from spark_streaming.jobs import PAINT_BATCH, run_paint_batch
+
+    flags = {"kafka.brokers": brokers, "spark.master": master, "http.port": http_port}
+    file = settings_path(config, folder)
+    settings = load_settings(file, flags)
+    log_to_stderr(throttled=False)
+    declared = load_collection(collection, settings.collections)
+    with noted(file, settings, declared.name, PAINT_BATCH) as serving:
+        run_paint_batch(settings, declared, once, kafka_jars(), serving)
+
+
 @spark.command()
 def backfill(
     collection: CollectionOption = "ads",

@@ -60,7 +60,8 @@ def up(
         ),
     ] = None,
     matchers: Annotated[
-        int, typer.Option(min=1, max=64, metavar="N", help="Matchers for each collection.")
+        int,
+        typer.Option(min=1, max=64, metavar="N", help="Matchers, or zones, for each collection."),
     ] = 1,
     folder: FolderOption = DEFAULT_FOLDER,
     detach: Annotated[
@@ -82,7 +83,7 @@ def up(
         arguments = ["up", "--background", "--folder", str(folder), "--matchers", str(matchers)]
         for name in names:
             arguments += ["--collection", name]
-        _detach(folder, arguments, as_json)
+        _detach(folder, arguments, declared, as_json)
         return
     if not background:
         from podium.stack.run.control import stop_when_parent_ends
@@ -116,7 +117,7 @@ def _run(
         started = True
         step.end()
         if as_json is not None:
-            _show_started(stack.folder, stack.folder.read(), as_json)
+            _show_started(stack.folder, stack.folder.read(), declared, as_json)
             note("running; Ctrl-C stops everything")
         stack.mark_ready()
         while True:
@@ -146,7 +147,7 @@ def _serve(
     for each in declared.values():
         step(f"creating the topics of {each.name}")
         ensure_topics(settings, each)
-    served = [fleet.Served(each.name, reference, each.kind) for reference, each in declared.items()]
+    served = [fleet.Served(each, reference) for reference, each in declared.items()]
     fleet.start(stack, fleet.plan(stack, served, matchers, settings.prefix), step)
 
 
@@ -170,9 +171,18 @@ def _drop_foreign_settings() -> None:
             del os.environ[name]
 
 
-def _show_started(folder: "StackFolder", record: "Record | None", as_json: bool) -> None:
+def _show_started(
+    folder: "StackFolder",
+    record: "Record | None",
+    declared: "dict[str, Collection]",
+    as_json: bool,
+) -> None:
     from podium.stack.status.display import addresses, show_addresses
+    from workers.kinds import left_out
 
+    for collection in declared.values():
+        for role, reason in left_out(collection).items():
+            note(f"{collection.name} has no {role}: {reason}")
     assert record is not None, "a running stack has a record"
     told = addresses(folder, record)
     if as_json:
@@ -181,7 +191,9 @@ def _show_started(folder: "StackFolder", record: "Record | None", as_json: bool)
         show_addresses(told, DEFAULT_FOLDER)
 
 
-def _detach(folder: Path, arguments: list[str], as_json: bool) -> None:
+def _detach(
+    folder: Path, arguments: list[str], declared: "dict[str, Collection]", as_json: bool
+) -> None:
     from podium.stack.run.control import detach
     from podium.stack.run.folder import StackFolder
     from podium.stack.status.display import Progress
@@ -191,7 +203,7 @@ def _detach(folder: Path, arguments: list[str], as_json: bool) -> None:
         record = detach(StackFolder(folder), arguments, step)
     finally:
         step.end()
-    _show_started(StackFolder(folder), record, as_json)
+    _show_started(StackFolder(folder), record, declared, as_json)
 
 
 def down(folder: FolderOption = DEFAULT_FOLDER, as_json: JsonOption = False) -> None:

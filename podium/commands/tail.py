@@ -41,8 +41,11 @@ CONSUMER = {
 class Topic(enum.StrEnum):
     matches = "matches"
     events = "events"
+    objects = "objects"
     subscriptions = "subscriptions"
+    progress = "progress"
     events_dlq = "events.dlq"
+    objects_dlq = "objects.dlq"
     subscriptions_dlq = "subscriptions.dlq"
 
 
@@ -78,9 +81,13 @@ def tail(
     from podium.rendering import as_json as json_line
     from podium.rendering import as_line
     from topics.catalogue import NO_GROUP, topic_name
+    from topics.kinds import KINDS
 
     settings = load_settings(settings_path(config, folder), {"kafka.brokers": brokers})
     declared = load_collection(collection, settings.collections)
+    if topic not in (known := KINDS[declared.kind].topics):
+        had = ", ".join(one for one in Topic if one in known)
+        raise typer.BadParameter(f"collection {declared.name} has no {topic}, it has {had}")
     name = topic_name(settings.prefix, declared.name, topic)
     clients = KafkaClients(settings.kafka)
     clients.require_topics([name], f"podium topics create --collection {collection}")

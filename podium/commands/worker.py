@@ -9,10 +9,12 @@ from podium.terminal import (
     BrokersOption,
     CollectionOption,
     ConfigOption,
+    Exit,
+    Failure,
     StackOption,
     settings_path,
 )
-from workers.kinds import roles
+from workers.kinds import refusal, roles
 
 Role = enum.StrEnum("Role", {name: name for name in roles()})  # type: ignore[misc]
 
@@ -45,4 +47,7 @@ def worker(
 
     flags = {"kafka.brokers": brokers, "http.port": http_port, "matcher.instance_id": instance_id}
     settings = load_settings(settings_path(config, folder), flags)
-    raise typer.Exit(run_worker(role, settings, load_collection(collection, settings.collections)))
+    declared = load_collection(collection, settings.collections)
+    if reason := refusal(declared, role):
+        raise Failure(f"collection {declared.name}: {reason}", exit_code=Exit.USAGE)
+    raise typer.Exit(run_worker(role, settings, declared))

@@ -1,4 +1,4 @@
-"""A stack with the ads collection and its fleet, for as long as the demo lasts."""
+"""A stack with a collection and its fleet, for as long as the demo lasts."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from podium.stack.run.folder import ProcessRecord
 from podium.terminal import Failure
 from podium.topics_setup import ensure_topics
 from topics.catalogue import topic_name
-from workers.kinds import KINDS
+from workers.kinds import roles_of
 
 COLLECTION_FILE = PACKAGED / "ads.yaml"
 
@@ -70,20 +70,22 @@ class Scene(NamedTuple):
 
 
 @contextmanager
-def scene(folder: Path, matchers: int, say: Callable[[str], None]) -> Iterator[Scene]:
+def scene(
+    folder: Path, matchers: int, say: Callable[[str], None], file: Path = COLLECTION_FILE
+) -> Iterator[Scene]:
     # The one that comes with Podium, whatever else is called `ads` around here.
-    collection = load_collection(COLLECTION_FILE)
+    collection = load_collection(file)
     with ExitStack() as opened:
         stack = opened.enter_context(Stack(folder, say=say))
         _hurry(stack.settings_path)
         settings = load_settings(stack.settings_path)
         ensure_topics(settings, collection)
-        served = [fleet.Served(collection.name, str(COLLECTION_FILE), collection.kind)]
+        served = [fleet.Served(collection, str(file))]
         planned = fleet.plan(stack, served, matchers, settings.prefix)
         fleet.start(stack, planned, say)
         ports = {
             role.name: [worker.port for worker in planned if worker.labels["role"] == role.name]
-            for role in KINDS[collection.kind].pipeline
+            for role in roles_of(collection)
         }
         clients = KafkaClients(settings.kafka)
         opened.callback(_finish_in_peace)

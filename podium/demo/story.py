@@ -24,7 +24,7 @@ from podium.demo.verdict import judge
 from podium.demo.watch import Percentiles, Watcher, percentiles
 from podium.terminal import Failure
 from podium.topics_setup import declared_topics
-from workers.kinds import KINDS
+from workers.kinds import roles_of
 
 LOOK_EVERY_S = 0.05
 STALLED_AFTER_S = 120.0  # Spark takes a minute to start where much else runs
@@ -242,7 +242,7 @@ class Story:
         on, collection = self._on, self._on.collection
         specs = declared_topics(load_settings(on.stack.settings_path), collection)
         partitions = {spec.name: spec.partitions for spec in specs}
-        for role in KINDS[collection.kind].pipeline:
+        for role in roles_of(collection):
             lag = partial(behind, on, role.name, role.reads, partitions[on.topic(role.reads)])
             self._wait(f"the {role.name}", partial(_is_zero, lag))
         ends = end_offsets(on.admin, on.topic("matches"), collection.partitions.matches)

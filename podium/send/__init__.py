@@ -1,4 +1,4 @@
-"""`podium send`: from a file of JSON lines to records of `subscriptions` and `events`.
+"""`podium send`: from a file of JSON lines to records of `subscriptions`, `events` and `objects`.
 
     json_lines   a file → its lines → the record that each line stands for
     placed       between them and the sender, with --plan: keys by which records reach their shard

@@ -3,6 +3,12 @@
 {"id": "ad-7", "where": {…}, "score": 7.5}    a subscription: the id is the key, the rest the value
 {"id": "ad-7"}                                an unsubscription: null value
 {"age": 28, "visits": 5}                      an event, as it is
+
+Where a collection has objects instead of events:
+
+{"id": "watch-7", "range": [10, 50]}          a subscription
+{"id": "p-12", "x": 31, "y": 0.4}             an object: the id is the key, the rest the value
+{"id": "p-12"}                                either's end, so `to` has to say which
 """
 
 import gzip
@@ -79,20 +85,40 @@ def read_lines(stream: BinaryIO) -> Iterator[Line]:
             yield Line(number, text)
 
 
-def record_of(text: bytes | None, to: str = "auto", key_field: str | None = None) -> Record:
+def record_of(
+    text: bytes | None, to: str = "auto", key_field: str | None = None, input: str = "events"
+) -> Record:
     """The record that a line stands for; `BadLine` if it stands for none.
 
-    `to` is `auto`, for the rule above, or `subscriptions` or `events`, for all lines alike.
+    `to` is `auto`, for the rules above, or the topic of all lines alike; `input` is the topic that
+    the collection has beside `subscriptions`.
     """
     if text is None:
         raise BadLine(f"got a line of more than {LONGEST_LINE:,} bytes, expected less")
     fields = _decoded(text)
-    if to == "subscriptions" and "id" not in fields:
-        raise BadLine("got no `id`, expected one, because of --to subscriptions")
-    if to == "events" or "id" not in fields:
+    if to in ("subscriptions", "objects") and "id" not in fields:
+        raise BadLine(f"got no `id`, expected one, because of --to {to}")
+    if to == "auto":
+        to = _object_or_subscription(fields) if input == "objects" else _event_or_not(fields)
+    if to == "events":
         return Record("events", _event_key(fields, key_field), text)
-    key = _subscription_key(fields.pop("id"))
-    return Record("subscriptions", key, msgspec.json.encode(fields) if fields else None)
+    key = _id_key(fields.pop("id"))
+    return Record(to, key, msgspec.json.encode(fields) if fields else None)
+
+
+def _event_or_not(fields: dict[str, msgspec.Raw]) -> str:
+    return "subscriptions" if "id" in fields else "events"
+
+
+def _object_or_subscription(fields: dict[str, msgspec.Raw]) -> str:
+    if "id" not in fields:
+        raise BadLine("got no `id`, expected one: the key of an object or of a subscription")
+    is_object, is_subscription = bool({"x", "y"} & fields.keys()), "range" in fields
+    if is_object == is_subscription:
+        got = "both" if is_object else "neither"
+        choose = "say --to objects or --to subscriptions"
+        raise BadLine(f"got {got} of a `range` and of `x` and `y`, expected one: {choose}")
+    return "objects" if is_object else "subscriptions"
 
 
 def _decoded(text: bytes) -> dict[str, msgspec.Raw]:
@@ -109,7 +135,7 @@ def _decoded(text: bytes) -> dict[str, msgspec.Raw]:
         raise BadLine("nested too deeply") from None
 
 
-def _subscription_key(raw: msgspec.Raw) -> bytes:
+def _id_key(raw: msgspec.Raw) -> bytes:
     key = _text(raw)
     if not key:
         raise BadLine(f"got id {bytes(raw).decode()[:60]}, expected text or a whole number")

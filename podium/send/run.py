@@ -36,10 +36,13 @@ class SendRun:
         to: str,
         key_field: str | None,
         keep_going: bool,
+        input: str = "events",
     ) -> None:
+        """`input` is the topic that the collection has beside `subscriptions`."""
         self._sender = Sender(producer, topics, headers, self._not_delivered)
         self._target: Target = self._sender
         self._to, self._key_field, self._keep_going = to, key_field, keep_going
+        self._input = input
         self._bad = 0
         self._interrupted = False
         self._broken = False
@@ -69,7 +72,8 @@ class SendRun:
     def _take(self, line: Line) -> bool:
         """Send one line; whether to go on."""
         try:
-            self._target.send(line.number, record_of(line.text, self._to, self._key_field))
+            record = record_of(line.text, self._to, self._key_field, self._input)
+            self._target.send(line.number, record)
         except BadLine as error:
             self._bad += 1
             if self._bad <= SHOWN_PROBLEMS:
@@ -92,29 +96,31 @@ class SendRun:
 
     def show(self, as_json: bool) -> None:
         sender = self._sender
-        subscriptions, events = sender.acknowledged["subscriptions"], sender.acknowledged["events"]
+        subscriptions, others = (sender.acknowledged[t] for t in ("subscriptions", self._input))
+        token = sender.token if self._input == "events" else ""  # objects wait for nobody
         undelivered = sender.undelivered + sender.unanswered
         if as_json:
             say_json(
                 {
                     "subscriptions": subscriptions,
-                    "events": events,
+                    self._input: others,
                     "undelivered": undelivered,
                     "bad_lines": self._bad,
                     "seconds": round(self._seconds, 3),
-                    AFTER: sender.token or None,
+                    AFTER: token or None,
                 }
             )
             return
-        sent = f"{counted(subscriptions, 'subscription')} and {counted(events, 'event')}"
-        rate = (subscriptions + events) / self._seconds if self._seconds else 0.0
+        sent = counted(subscriptions, "subscription")
+        sent += f" and {counted(others, self._input.removesuffix('s'))}"
+        rate = (subscriptions + others) / self._seconds if self._seconds else 0.0
         say(f"sent {sent} in {self._seconds:.1f} s ({rate:,.0f}/s)")
         if undelivered:
             say(f"not delivered: {counted(undelivered, 'record')}")
         if self._bad:
             say(f"not sent: {counted(self._bad, 'bad line')}")
-        if sender.token:
-            say(f"{AFTER}: {sender.token}")
+        if token:
+            say(f"{AFTER}: {token}")
 
 
 def with_progress(lines: Iterator[Line], source: Source, name: str) -> Iterator[Line]:

@@ -8,11 +8,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_streaming import metrics
 from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.announcements import Announcements
-from spark_streaming.driver.checkpoints import BatchRange
 from spark_streaming.driver.collection_job import CollectionJob
 from spark_streaming.driver.topic_admin import LetterMark
 from spark_streaming.tasks.build_bases import BuildPlan
-from topics.catalogue import DAY_MS, group_name
+from topics.catalogue import group_name
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ class BasesJob(CollectionJob):
     def start(self, once: bool) -> StreamingQuery:
         """Start, or go on from the checkpoint; `once` ends with what is there now."""
         self._checkpoint.claim(self._identity(SOPT_BASES))
-        return self._io.start(SOPT_BASES, self.topic, self._on_batch, once)
+        return self._io.start(SOPT_BASES, [self.topic], self._on_batch, once)
 
     def _on_batch(self, records: DataFrame, batch_id: int) -> None:
         try:
@@ -64,13 +63,6 @@ class BasesJob(CollectionJob):
             # A slow matcher may still be reading the previous base; the one before it can go.
             if old := self._checkpoint.offset_before(batch_id, self.topic, shard, start):
                 self._announcements.drop(plan.base(shard, old), len(plan.attributes))
-
-    def _too_late(self, batch: BatchRange) -> bool:
-        """Whether Kafka may have forgotten unsubscriptions that the last batch had not seen."""
-        if batch.read_until_ms is None:
-            return False
-        kept_ms = self._collection.retention.unsubscriptions_days * DAY_MS
-        return batch.planned_at_ms - batch.read_until_ms > kept_ms
 
     def _rebuilt(self, plan: BuildPlan, shards: list[int]) -> dict[int, Row]:
         for shard in shards:

@@ -39,7 +39,8 @@ class Checkpoint:
         configuration = spark._jsc.hadoopConfiguration()
         self._root: Any = self._jvm.org.apache.hadoop.fs.Path(path)
         self._system = self._root.getFileSystem(configuration)
-        self._batches: dict[int, tuple[Offsets, int]] = {}  # what `_logged` has read
+        # What `_logged` has read, by batch and topic.
+        self._batches: dict[tuple[int, str], tuple[Offsets, int]] = {}
 
     def claim(self, identity: Mapping[str, Any]) -> None:
         """Take a new checkpoint for `identity`, or go on with one that is its own."""
@@ -77,13 +78,26 @@ class Checkpoint:
             {shard: starts.get(shard, 0) for shard in moved}, moved, planned_at_ms, read_until_ms
         )
 
+    def ends(self, batch_id: int, topic: str) -> Offsets:
+        """Where a batch ends, in all partitions; nothing for the one before the first."""
+        return self._logged(batch_id, topic)[0] if batch_id >= 0 else {}
+
+    def newest(self, log: str) -> int:
+        """The last batch in one of Spark's logs, `offsets` or `commits`; -1: none."""
+        if not self.has(log):
+            return -1
+        names = [
+            str(file.getPath().getName()) for file in self._system.listStatus(self._child(log))
+        ]
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
     def offset_before(self, batch_id: int, topic: str, shard: int, offset: int) -> int:
         """Where the batch ended that the one up to `offset` went on from; 0 if that was the first.
 
         A batch that is not in Spark's log any more counts as none.
         """
         for earlier in range(batch_id - 1, -1, -1):
-            if earlier not in self._batches and not self.has(f"offsets/{earlier}"):
+            if (earlier, topic) not in self._batches and not self.has(f"offsets/{earlier}"):
                 break
             ends, _ = self._logged(earlier, topic)
             if ends.get(shard, 0) < offset:
@@ -91,8 +105,8 @@ class Checkpoint:
         return 0
 
     def _logged(self, batch_id: int, topic: str) -> tuple[Offsets, int]:
-        if batch_id in self._batches:
-            return self._batches[batch_id]
+        if (batch_id, topic) in self._batches:
+            return self._batches[batch_id, topic]
         text = self._read(f"offsets/{batch_id}")
         lines = (text or "").splitlines()
         if len(lines) != 3 or lines[0] != OFFSET_LOG_VERSION:
@@ -103,9 +117,9 @@ class Checkpoint:
             )
         offsets = json.loads(lines[2])[topic]
         planned_at_ms = json.loads(lines[1])["batchTimestampMs"]
-        self._batches.pop(batch_id - KEPT_BATCHES, None)
+        self._batches.pop((batch_id - KEPT_BATCHES, topic), None)
         logged = {int(shard): end for shard, end in offsets.items()}, planned_at_ms
-        self._batches[batch_id] = logged
+        self._batches[batch_id, topic] = logged
         return logged
 
     def _foreign(self, what: str) -> ForeignCheckpoint:

@@ -7,12 +7,12 @@ from pyspark.sql import DataFrame, Row
 
 from configs import kafka_client_config
 from spark_streaming.collection_io import CollectionIO
-from spark_streaming.driver.checkpoints import Offsets
+from spark_streaming.driver.checkpoints import BatchRange, Offsets
 from spark_streaming.driver.topic_admin import topic_id_of
 from spark_streaming.kafka_options import executor_client
 from spark_streaming.tasks.build_bases import BuildPlan, rebased
 from storage.base_store import BaseStore
-from topics.catalogue import topic_name
+from topics.catalogue import DAY_MS, topic_name
 
 
 class CollectionJob:
@@ -53,6 +53,13 @@ class CollectionJob:
             ends=ends,
             letters_from=letters_from,
         )
+
+    def _too_late(self, batch: BatchRange) -> bool:
+        """Whether Kafka may have forgotten unsubscriptions that the last batch had not seen."""
+        if batch.read_until_ms is None:
+            return False
+        kept_ms = self._collection.retention.unsubscriptions_days * DAY_MS
+        return batch.planned_at_ms - batch.read_until_ms > kept_ms
 
     def _records(
         self, topic: str, starts: Offsets, ends: Offsets, divided: bool = False

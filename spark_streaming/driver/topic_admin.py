@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from configs.collection import Collection
 from spark_streaming.errors import JobError
@@ -19,16 +20,35 @@ _REPLY_S = 15.0
 
 def topic_id_of(client: Mapping[str, Any], topic: str, collection: Collection) -> str:
     """The id that Kafka gave the topic; `JobError` if it is not as the collection declares it."""
+    setting, partitions = _declared(topic, collection)
     try:
         found = find_topic(client, topic, _REPLY_S)
     except KafkaException as error:
         raise _clearer(error, topic, collection) from error
-    if found.partitions != collection.shards:
+    if found.partitions != partitions:
         raise JobError(
-            f"{topic}: got {found.partitions} partitions, expected {collection.shards}",
-            f"declare shards: {found.partitions} in the collection",
+            f"{topic}: got {found.partitions} partitions, expected {partitions}",
+            f"declare {setting}: {found.partitions} in the collection"
+            if setting
+            else "make the topic anew: objects have one order",
         )
     return found.topic_id
+
+
+def _declared(topic: str, collection: Collection) -> tuple[str | None, int]:
+    """How many partitions a topic has to have, and the setting that says so."""
+    last = topic.rpartition(".")[2]
+    if last == "objects":
+        return None, 1
+    of_zones = last in ("messages", "progress")
+    return ("zones", collection.zones) if of_zones else ("shards", collection.shards)
+
+
+def members_of(client: Mapping[str, Any], group: str) -> int:
+    """How many clients are in a consumer group now."""
+    admin = AdminClient(dict(client))
+    asked = admin.describe_consumer_groups([group], request_timeout=_REPLY_S)
+    return len(asked[group].result().members)
 
 
 def _clearer(error: KafkaException, topic: str, collection: Collection) -> JobError:

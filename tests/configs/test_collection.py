@@ -2,7 +2,7 @@ import pytest
 
 from configs import Collection, ConfigError, load_collection
 from configs.collection import PACKAGED
-from configs.kinds import KINDS, Kind
+from configs.kinds import KINDS, NOT_BUILT_YET, Kind
 
 ADS = "name: ads\nkind: ranked\nattributes: [age]\n"
 
@@ -53,7 +53,7 @@ def test_an_unknown_name_says_where_it_looked_and_what_there_is(write, tmp_path)
     assert "'adz'" in message
     for folder in (tmp_path / "mine", "configs/collections", PACKAGED):
         assert str(folder) in message
-    assert message.endswith("found there: ads, games, homes, jobs")
+    assert message.endswith("found there: ads, games, homes, jobs, parking")
 
 
 def test_a_file_whose_name_is_another_is_refused(write):
@@ -116,10 +116,10 @@ def test_a_kind_may_have_no_use_for_attributes(write, monkeypatch):
         load_collection("x.yaml")
 
 
-@pytest.mark.parametrize("kind", ["spatial_text", "range_topk"])
+@pytest.mark.parametrize("kind", NOT_BUILT_YET)
 def test_a_kind_that_is_not_built_yet_is_refused_and_said_to_be_so(write, kind):
     write(f"name: x\nkind: {kind}\n", "x.yaml")
-    complaint = f"kind: got '{kind}', expected one of ranked, relaxed, boolean; {kind} is not built"
+    complaint = f"kind: got '{kind}', expected one of {', '.join(KINDS)}; {kind} is not built yet"
     with pytest.raises(ConfigError, match=complaint):
         load_collection("x.yaml")
 
@@ -137,3 +137,61 @@ def test_an_item_of_a_list_is_named_with_the_line_of_the_list(write):
     (problem,) = caught.value.problems
     assert (problem.source, problem.path) == (f"{file}:3", "attributes.1")
     assert problem.message == "got 7, expected text (put it in quotes)"
+
+
+LISTS = "name: x\nkind: range_topk\n"
+
+
+def test_parking_comes_with_podium_as_its_comments_say():
+    assert load_collection("parking") == Collection(name="parking", kind="range_topk")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "zones: 3",
+        "painter: batch",
+        "paint: dense",
+        "epsilon: 0.5",
+        "deliver: messages",
+        "emit: list",
+        "min_interval_ms: 5",
+    ],
+)
+def test_settings_of_lists_are_for_kinds_that_have_them(write, setting):
+    name = setting.partition(":")[0]
+    write(f"{LISTS}{setting}\n", "x.yaml")
+    assert str(getattr(load_collection("x.yaml"), name)).startswith(setting.split()[1])
+    write(f"{ADS}{setting}\n", "x.yaml")
+    assert problems(lambda: load_collection("x.yaml")).keys() == {name}
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ("zones: 0", "zones"),
+        ("painter: both", "painter"),
+        ("paint: thin", "paint"),
+        ("epsilon: 0", "epsilon"),
+        ("epsilon: 1.5", "epsilon"),
+        ("deliver: all", "deliver"),
+        ("emit: none", "emit"),
+        ("min_interval_ms: -1", "min_interval_ms"),
+        ("attributes: [age]", "attributes"),
+        ("zone_bounds: [1, 2]", "zone_bounds"),
+        ("zones: 3\nzone_bounds: [1]", "zone_bounds"),
+        ("zones: 3\nzone_bounds: [2, 1]", "zone_bounds"),
+        ("zones: 3\nzone_bounds: [1, 1]", "zone_bounds"),
+        ("zone_bounds: [.nan]", "zone_bounds"),
+        ("zone_bounds: [.inf]", "zone_bounds"),
+    ],
+)
+def test_a_bad_setting_of_lists_is_refused(write, settings, field):
+    write(f"{LISTS}{settings}\n", "x.yaml")
+    (path,) = problems(lambda: load_collection("x.yaml"))
+    assert path.partition(".")[0] == field
+
+
+def test_bounds_between_zones_are_one_less_than_zones(write):
+    write(f"{LISTS}zones: 3\nzone_bounds: [10, 20.5]\n", "x.yaml")
+    assert load_collection("x.yaml").zone_bounds == (10, 20.5)

@@ -4,6 +4,7 @@ Processes take seconds to start, so most tests share one fleet.  Each of them st
 subscriptions, and after each everything that came back is compared with the oracle.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from podium.stack.run.supervisor import Supervisor
 from tests.fleet.fleet import ROLES, Fleet
+from tests.fleet.nursery import Nursery
 
 MakeFleet = Callable[..., Fleet]
 
@@ -28,9 +30,13 @@ def supervisor(opened: ExitStack) -> Iterator[Supervisor]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("podium.stack.run.supervisor.WORKER_GRACE_S", GRACE_S)
+        nursery = Nursery()
+        if sys.platform == "linux":
+            patch.setattr("podium.stack.run.supervisor.Child", nursery.child())
         supervisor = Supervisor(changed=lambda: None, say=print, back_off_s=[1.0])
         yield supervisor
         supervisor.close()
+        nursery.close()
 
 
 @contextmanager

@@ -49,6 +49,7 @@ class Fleet(Traffic):
         redis_url: str,
         collection: Mapping[str, Any] | None = None,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
+        entry: str = "podium",
     ) -> None:
         declared = {"name": name, "kind": "ranked", "attributes": ["age", "visits"], "k": 3}
         declared |= {"max_k": 20, "emit_empty": True, **(collection or {})}
@@ -69,7 +70,7 @@ class Fleet(Traffic):
         self.brokers = brokers
         self._supervisor, self._logs = supervisor, folder / "logs"
         self.ports: dict[str, int] = {}
-        self.entry, self.variables = "podium", dict[str, str]()  # what a worker is started with
+        self.entry, self.variables = entry, dict[str, str]()  # what a worker is started with
         self.flags: dict[str, list[str]] = {}  # by worker
         client = kafka_client_config(self._settings.kafka)
         super().__init__(load_collection(self.collection_path), client)

@@ -82,3 +82,15 @@ def topics(undeclared, podium):
     ended = podium("topics", "create", *undeclared.options)
     assert ended.code == 0, ended.err
     return undeclared
+
+
+@pytest.fixture
+def parking(broker, unique_name, tmp_path, podium):
+    """A collection of lists, without workers."""
+    name = unique_name("parking")
+    file = tmp_path / f"{name}.yaml"
+    file.write_text(f"name: {name}\nkind: range_topk\nk: 5\n")
+    declared = Topics(str(file), name, broker)
+    ended = podium("topics", "create", *declared.options)
+    assert ended.code == 0, ended.err
+    return declared

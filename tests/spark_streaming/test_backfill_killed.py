@@ -21,7 +21,7 @@ from tests.spark_streaming.test_backfill import (
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE_S = 150
-EVENTS, PIECE = 400, 20
+EVENTS, PIECE = 240, 20
 
 
 @pytest.mark.parametrize("to", ["topic", pytest.param("parquet", marks=pytest.mark.long)])

@@ -139,6 +139,7 @@ def _kill_when(condition, command, tmp_path):
             driver.wait()
 
 
+@pytest.mark.long  # `podium/stack/test_jobs.py` starts one, reads its metrics and ends it
 def test_a_running_job_serves_its_metrics_and_ends_when_it_is_told_to(make_stage, tmp_path):
     stage = make_stage(shards=1)
     stage.configure(master="local[1]", trigger_s=0.1, least_changes=1)
@@ -178,7 +179,7 @@ def _wait_for(condition, process):
         time.sleep(0.002)
 
 
-@pytest.mark.long  # `test_package.py` has what is sent, `spark-submit` above how it is run
+@pytest.mark.long  # `test_package.py` has what is sent
 def test_executors_of_a_cluster_get_our_packages_and_do_both_jobs(make_stage, run):
     stage = make_stage(partitions={"events": 2})
     stage.configure(master="local-cluster[2,1,1024]")
@@ -213,6 +214,7 @@ def test_a_backfill_shows_its_progress_and_what_it_has_done(make_stage, run):
     assert matches_by_event(stage) == expected
 
 
+@pytest.mark.long  # as `podium spark` does, above and in `podium/stack/test_jobs.py`
 def test_spark_submit_runs_the_same_jobs(make_stage, run, jars):
     stage = make_stage(shards=1, partitions={"events": 1})
     stage.send_random(1, count=30)

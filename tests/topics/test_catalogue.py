@@ -1,7 +1,7 @@
 import pytest
 
 from topics.catalogue import HOUR_MS, TOPICS, Layout, TopicSpec, catalogue, topic_name
-from topics.kinds import MATCHING_TOPICS
+from topics.kinds import LIST_TOPICS, MATCHING_TOPICS
 
 MIB = 1024 * 1024
 
@@ -12,6 +12,7 @@ def by_topic():
         "podium",
         "ads",
         shards=3,
+        zones=6,
         events_partitions=5,
         partials_partitions=7,
         matches_partitions=11,
@@ -31,38 +32,57 @@ def test_every_topic_of_a_collection_is_in_the_catalogue_once(by_topic):
     assert tuple(by_topic) == tuple(TOPICS)
 
 
-def test_topics_divided_by_shard_have_a_partition_a_shard(by_topic):
+def test_topics_divided_by_shard_or_zone_have_a_partition_for_each(by_topic):
     assert {topic: spec.partitions for topic, spec in by_topic.items()} == {
         "subscriptions": 3,
         "events": 5,
+        "objects": 1,
         "frames": 3,
         "partials": 7,
+        "messages": 6,
         "matches": 11,
+        "progress": 6,
         "bases": 3,
         "routes": 3,
         "subscriptions.dlq": 1,
         "events.dlq": 1,
+        "objects.dlq": 1,
     }
     assert [topic for topic, spec in by_topic.items() if spec.placed_by_key] == [
         "subscriptions",
         "frames",
+        "messages",
+        "progress",
         "bases",
         "routes",
     ]
 
 
 def test_only_what_is_known_by_its_latest_record_is_compacted(by_topic):
-    assert by_topic["subscriptions"].config == {
-        "cleanup.policy": "compact",
-        "min.compaction.lag.ms": "29",
-        "delete.retention.ms": "31",
-        "max.message.bytes": str(4 * MIB),
-    }
-    for topic in ("bases", "routes"):
+    for topic in ("subscriptions", "objects"):
+        assert by_topic[topic].config == {
+            "cleanup.policy": "compact",
+            "min.compaction.lag.ms": "29",
+            "delete.retention.ms": "31",
+            "max.message.bytes": str(4 * MIB),
+        }
+    for topic in ("bases", "routes", "progress"):
         assert by_topic[topic].config["cleanup.policy"] == "compact"
-    compacted = ("subscriptions", "bases", "routes")
+    compacted = ("subscriptions", "objects", "bases", "routes", "progress")
     others = [spec for topic, spec in by_topic.items() if topic not in compacted]
     assert {spec.config["cleanup.policy"] for spec in others} == {"delete"}
+
+
+def test_matches_that_are_lists_keep_the_latest_of_each_key_and_its_place():
+    matches = {
+        keeps: {spec.name: spec for spec in catalogue(layout, LIST_TOPICS)}["podium.ads.matches"]
+        for keeps in (False, True)
+        for layout in [Layout("podium", "ads", keeps_lists=keeps, matches_retention_ms=17)]
+    }
+    assert matches[True].config == matches[False].config | {"cleanup.policy": "compact,delete"}
+    assert matches[True].config["retention.ms"] == "17"
+    assert matches[True].placed_by_key
+    assert not matches[False].placed_by_key
 
 
 def test_each_topic_keeps_records_as_long_as_it_was_told(by_topic):
@@ -70,13 +90,17 @@ def test_each_topic_keeps_records_as_long_as_it_was_told(by_topic):
     assert kept == {
         "subscriptions": None,
         "events": "13",
+        "objects": None,
         "frames": "19",
         "partials": "19",
+        "messages": "19",
         "matches": "17",
+        "progress": None,
         "bases": None,
         "routes": None,
         "subscriptions.dlq": "23",
         "events.dlq": "23",
+        "objects.dlq": "23",
     }
 
 
@@ -84,7 +108,9 @@ def test_a_dead_letter_has_room_for_the_record_and_its_error(by_topic):
     largest = {topic: int(spec.config["max.message.bytes"]) for topic, spec in by_topic.items()}
     assert largest["events.dlq"] > largest["events"] == 4 * MIB
     assert largest["subscriptions.dlq"] > largest["subscriptions"] == 4 * MIB
-    assert largest["frames"] == largest["partials"] == largest["matches"] == 16 * MIB
+    assert largest["objects.dlq"] > largest["objects"] == 4 * MIB
+    for topic in ("frames", "partials", "messages", "matches"):
+        assert largest[topic] == 16 * MIB
 
 
 def test_the_defaults_are_a_day_of_events():

@@ -19,13 +19,15 @@ TYPES = {
     "array": list,
     "string": str,
     "number": int | float,
+    "integer": int,
+    "boolean": bool,
     "null": type(None),
 }
 # Every word of JSON Schema that `holds` reads, and those that constrain nothing.
 READ = {"$ref", "anyOf", "type", "required", "properties", "additionalProperties", "minimum"}
 READ |= {"minItems", "maxItems", "prefixItems", "items", "pattern"}
-READ |= {"minProperties", "exclusiveMinimum"}
-SILENT = {"$schema", "$defs", "title", "description", "default", "examples"}
+READ |= {"minProperties", "exclusiveMinimum", "enum"}
+SILENT = {"$schema", "$defs", "title", "description", "default", "examples", "discriminator"}
 
 
 def holds(schema, value, root):
@@ -36,6 +38,8 @@ def holds(schema, value, root):
     if "$ref" in schema and not holds(referred(schema["$ref"], root), value, root):
         return False
     if "anyOf" in schema and not any(holds(one, value, root) for one in schema["anyOf"]):
+        return False
+    if "enum" in schema and value not in schema["enum"]:
         return False
     if "type" in schema and not is_of_type(value, schema["type"]):
         return False
@@ -56,7 +60,7 @@ def referred(reference, root):
 
 
 def is_of_type(value, name):
-    return isinstance(value, TYPES[name]) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name]) and isinstance(value, bool) == (name == "boolean")
 
 
 def object_holds(schema, value, root):
@@ -90,7 +94,11 @@ def test_there_is_a_schema_for_each_record_that_others_write_or_read():
         "dead_letter_headers.json",
         "events.json",
         "matches.json",
+        "matches.range_topk.json",
+        "objects.json",
+        "progress.json",
         "subscriptions.boolean.json",
+        "subscriptions.range_topk.json",
         "subscriptions.ranked.json",
         "subscriptions.relaxed.json",
     ]

@@ -8,7 +8,6 @@ partition is refused.  librdkafka's default is another hash: set `partitioner` t
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 
 def partition_of(key: bytes, partitions: int) -> int:
@@ -21,48 +20,8 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 def partitions_of(keys: Sequence[bytes], partitions: int) -> np.ndarray:
     """i4[n]: the partition of each key, in one compiled call."""
+    # Here, because whoever only asks what kinds there are would wait a second for the compiler.
+    from topics.kafka.murmur2 import partitions_of_keys
+
     ends = np.cumsum(np.fromiter(map(len, keys), np.int64, len(keys)))
-    return _partitions_of(np.frombuffer(b"".join(keys), np.uint8), ends, partitions)
-
-
-@njit(cache=True)
-def _partitions_of(data, ends, partitions):
-    chosen = np.empty(len(ends), np.int32)
-    start = 0
-    for i in range(len(ends)):
-        chosen[i] = (_murmur2(data, start, ends[i]) & 0x7FFFFFFF) % partitions
-        start = ends[i]
-    return chosen
-
-
-@njit(cache=True)
-def _murmur2(data, start, end):
-    """32-bit MurmurHash2 with Kafka's seed.  The masks keep 64-bit arithmetic at 32 bits."""
-    mask, multiplier = 0xFFFFFFFF, 0x5BD1E995
-    h = 0x9747B28C ^ (end - start)
-    at = start
-    while at + 4 <= end:
-        word = (
-            np.int64(data[at])
-            | np.int64(data[at + 1]) << 8
-            | np.int64(data[at + 2]) << 16
-            | np.int64(data[at + 3]) << 24
-        )
-        word = _times(word, multiplier)
-        word = _times(word ^ (word >> 24), multiplier)
-        h = _times(h, multiplier) ^ word
-        at += 4
-    if at < end:
-        for i in range(end - at):
-            h ^= np.int64(data[at + i]) << (8 * i)
-        h = _times(h, multiplier)
-    h ^= h >> 13
-    h = _times(h, multiplier)
-    return (h ^ (h >> 15)) & mask
-
-
-@njit(cache=True)
-def _times(a, b):
-    """a * b modulo 2**32 without overflowing int64: split a in halves of 16 bits."""
-    low, high = a & 0xFFFF, a >> 16
-    return (low * b + ((high * b & 0xFFFF) << 16)) & 0xFFFFFFFF
+    return partitions_of_keys(np.frombuffer(b"".join(keys), np.uint8), ends, partitions)

@@ -15,6 +15,7 @@ from topics.subscriptions.boolean import (
 from topics.subscriptions.contract import SubscriptionContract
 from topics.subscriptions.folding import FoldedBatch, fold_batch
 from topics.subscriptions.ids import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, check_ids
+from topics.subscriptions.ranges import RangeColumns, RangeContract, RangeSubscription
 from topics.subscriptions.ranked import RankedColumns, RankedContract, RankedSubscription
 from topics.subscriptions.relaxed import RelaxedColumns, RelaxedContract, RelaxedSubscription
 
@@ -26,6 +27,9 @@ __all__ = [
     "BooleanSubscription",
     "FoldedBatch",
     "ParsedBatch",
+    "RangeColumns",
+    "RangeContract",
+    "RangeSubscription",
     "RankedColumns",
     "RankedContract",
     "RankedSubscription",

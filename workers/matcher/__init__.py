@@ -2,5 +2,4 @@
 
 matcher.py      shards come and go with the partitions that Faust assigns
 frame_queue.py  the frames of one shard, answered in order, sent in order
-faust_app.py    Faust set up the way this fleet needs it
 """

@@ -11,7 +11,6 @@ import logging
 from typing import Any
 
 import faust
-from faust import streams as faust_streams
 from faust.types import TP, EventT, StreamT
 
 from topics.codecs.columns import CodecError
@@ -20,10 +19,10 @@ from topics.dead_letters import DeadLetter
 from topics.frames import fingerprint
 from topics.headers import UNREADABLE
 from topics.kafka.producer import Outbox
-from workers.matcher.faust_app import create_app
 from workers.matcher.frame_queue import FrameQueue, NoSuchPartition
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
+from workers.process.faust_app import create_app, require_compiled_streams, run_app
 from workers.process.topic_watch import TopicReplaced, TopicWatch
 from workers.shard.service import ShardService
 from workers.shard.shard import Shard
@@ -183,11 +182,7 @@ class Matcher:
 
 def build(context: Context) -> faust.App:
     """The Faust app with its agent; nothing runs yet."""
-    if faust_streams._CStreamIterator is None:
-        # Without it Faust acknowledges frames that it skips during a rebalance, unanswered.
-        raise RuntimeError(
-            "Faust's compiled stream iterator is missing; install faust-streaming from a wheel"
-        )
+    require_compiled_streams()
     app = create_app(context)
     matcher = Matcher(context, app)
     watch = TopicWatch(context, ["subscriptions", "frames"])
@@ -218,14 +213,4 @@ def run(context: Context) -> int:
         topics.append("routes")
     if not wait_for_topics(context, topics):
         return 0
-    app = build(context)
-    worker = faust.Worker(
-        app, quiet=True, loglevel="WARN", override_logging=False, redirect_stdouts=False
-    )
-    worker.spinner = None  # it writes terminal codes into log files
-    context.health.ready(context.role)
-    try:
-        worker.execute_from_commandline()
-    except SystemExit as exit:
-        return int(exit.code or 0)
-    return 0
+    return run_app(build(context), context)

@@ -46,6 +46,7 @@ _HOW_LONG = re.compile(r" \(after \d+ms [^)]*\)")
 REPLY_S = 5.0
 # Whose partitions are shards: with another number of them records lie where nobody looks.
 _BY_SHARD = ("subscriptions", "frames", "routes", "bases")
+_BY_ZONE = ("messages", "progress")
 
 
 class Context(NamedTuple):
@@ -143,13 +144,15 @@ def _missing(context: Context, topics: set[str]) -> str:
 def wrong_partitions(context: Context, partitions: Mapping[str, int]) -> str:
     """What is wrong with the number of partitions of these topics, by their full names."""
     collection, names = context.collection, context.names
-    wanted = {names.topic(topic): collection.shards for topic in _BY_SHARD}
+    wanted = {names.topic(topic): (collection.shards, "shards") for topic in _BY_SHARD}
+    wanted |= {names.topic(topic): (collection.zones, "zones") for topic in _BY_ZONE}
     least = {names.topic("partials"): collection.partitions.partials}
     for name, got in sorted(partitions.items()):
-        if name in wanted and got != wanted[name]:
+        expected, by = wanted.get(name, (got, ""))
+        if got != expected:
             return (
-                f"{name}: got {got} partitions, expected {wanted[name]}, as many as shards; what"
-                " lies in the others is not read: make the topic anew, or correct `shards`"
+                f"{name}: got {got} partitions, expected {expected}, as many as {by}; what"
+                f" lies in the others is not read: make the topic anew, or correct `{by}`"
             )
         if got < least.get(name, 0):
             return (

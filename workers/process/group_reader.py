@@ -73,14 +73,20 @@ class GroupReader:
             on_lost=self._on_lost,
         )
 
-    def read(self, most: int, linger_s: Callable[[], float]) -> Batch:
+    def read(self, most: int, linger_s: Callable[[], float], wait_s: float = _IDLE_S) -> Batch:
         """The first record at once, then what comes within the linger; nothing when idle."""
         self._moved = False
-        batch = self._records.read(_IDLE_S, most, linger_s)
+        batch = self._records.read(wait_s, most, linger_s)
         if self._moved:
             self._start_anew()
             return NOTHING
         return batch
+
+    def start_at(self, partition: int, offset: int) -> None:
+        """Read one of our partitions from an offset on, whatever was committed."""
+        if partition in self._starts:
+            self._starts[partition] = offset
+            self._start_anew()
 
     def commit(self, offsets: Mapping[int, int], metadata: Mapping[int, str] | None = None) -> bool:
         """Commit by partition; False if the broker would not: then work is done again."""

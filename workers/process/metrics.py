@@ -1,5 +1,7 @@
 """What the fleet counts; served at `/metrics` of each worker."""
 
+from contextlib import suppress
+
 from prometheus_client import Counter, Gauge, Histogram
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -138,6 +140,51 @@ END_TO_END_SECONDS = Histogram(
     buckets=_SECONDS,
 )
 
+PAINTED = Counter(
+    "podium_painter_updates_total",
+    "Records of objects that the painter has applied",
+    ["collection"],
+)
+PAINT_MESSAGES = Counter(
+    "podium_painter_messages_total",
+    "Messages about objects that the painter has sent to the zones",
+    ["collection"],
+)
+PAINTER_SUBSCRIPTIONS = Gauge(
+    "podium_painter_subscriptions", "Subscriptions that the painter knows", ["collection"]
+)
+PAINTER_OBJECTS = Gauge("podium_painter_objects", "Objects that the painter knows", ["collection"])
+RESETS = Counter(
+    "podium_painter_resets_total",
+    "Zones whose lists the painter has sent anew, by the reason",
+    ["collection", "reason"],
+)
+ZONE_MESSAGES = Counter(
+    "podium_zone_messages_total",
+    "Messages about objects that the zone has applied to its lists",
+    ["collection", "zone"],
+)
+ZONE_LISTS = Counter(
+    "podium_zone_lists_total", "Records of lists that the zone has written", ["collection", "zone"]
+)
+ZONE_SUBSCRIPTIONS = Gauge(
+    "podium_zone_subscriptions", "Subscriptions whose lists the zone keeps", ["collection", "zone"]
+)
+ZONE_BYTES = Gauge(
+    "podium_zone_bytes", "Bytes of memory that the lists of the zone take", ["collection", "zone"]
+)
+ZONE_OBJECTS = Gauge(
+    "podium_zone_next_object",
+    "First offset of objects that the lists of the zone do not have yet",
+    ["collection", "zone"],
+)
+ZONE_SECONDS = Histogram(
+    "podium_zone_step_seconds",
+    "Seconds in which the zone applies what has come and writes the lists",
+    ["collection"],
+    buckets=_SECONDS,
+)
+
 # What a matcher says of a shard while it holds it; counters go on, as those of a process do.
 _OF_A_SHARD = (
     SUBSCRIPTIONS,
@@ -151,6 +198,16 @@ _OF_A_SHARD = (
     SNAPSHOT_OFFSET,
     SNAPSHOT_BYTES,
 )
+
+
+_OF_A_ZONE = (ZONE_SUBSCRIPTIONS, ZONE_BYTES, ZONE_OBJECTS)
+
+
+def forget_zone(collection: str, zone: str) -> None:
+    """Say nothing more of its state: from now on its next owner does."""
+    for gauge in (*_OF_A_ZONE, SNAPSHOT_SECONDS, SNAPSHOT_OFFSET, SNAPSHOT_BYTES):
+        with suppress(KeyError):  # which has not been said yet
+            gauge.remove(collection, zone)
 
 
 def forget_shard(collection: str, shard: int) -> None:

@@ -96,7 +96,7 @@ class Shard:
         self.is_consistent = True  # as far as anybody has noticed
         self._attributes = tuple(attributes)
         self._kind = KINDS[kind]
-        self._events = topic_kinds.KINDS[kind].events(attributes)
+        self._events = topic_kinds.event_form(kind, attributes)
         self._index = self._kind.new(attributes)
         self._keys = KeyTable()
         self._rebuild: Rebuild | None = None

@@ -7,7 +7,7 @@ replay, never a failure and never a partial index.
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
 from workers.snapshots.pointer import Pointer
 from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead
-from workers.snapshots.store import SnapshotStore, Written
+from workers.snapshots.store import SnapshotStore, Written, stored_name
 
 __all__ = [
     "Expected",
@@ -19,4 +19,5 @@ __all__ = [
     "SnapshotStore",
     "StaleWriter",
     "Written",
+    "stored_name",
 ]

@@ -17,7 +17,7 @@ from workers.process import metrics
 from workers.process.context import Context
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
 from workers.snapshots.snapshot import Expected, Snapshot, SnapshotHead
-from workers.snapshots.store import SnapshotStore, Written
+from workers.snapshots.store import SnapshotStore, Written, stored_name
 from workers.snapshots.watch import RedisWatch
 
 log = logging.getLogger(__name__)
@@ -39,14 +39,17 @@ class Restorable(Protocol):
 
 
 class SnapshotKeeper:
-    def __init__(self, context: Context, shard: Restorable) -> None:
+    """`of`: what the partitions are of, if it is not the shards of a collection."""
+
+    def __init__(self, context: Context, shard: Restorable, of: str = "") -> None:
         self._context, self._shard = context, shard
+        self._name = stored_name(context.collection, of)
         self._settings = context.settings.snapshots
         self._labels = (context.collection.name, str(shard.number))
         self._watch = RedisWatch(context.health, context.settings.redis)
         server = context.settings.redis
         self._client: redis.Redis = open_redis(server.url.get_secret_value(), server.timeout_s)
-        self._store = SnapshotStore.of(self._client, context.settings, context.collection.name)
+        self._store = SnapshotStore.of(self._client, context.settings, self._name)
         self._epoch: int | None = None
         self._unusable = b""  # the generation that was found instead of a snapshot
         self._topic_id = ""
@@ -132,7 +135,7 @@ class SnapshotKeeper:
         """The shard as it is; it may answer meanwhile, but not change."""
         collection, shard = self._context.collection, self._shard
         head = SnapshotHead(
-            collection.name,
+            self._name,
             collection.kind,
             collection.attributes,
             shard.number,

@@ -21,6 +21,7 @@ from uuid import uuid4
 import msgspec
 import redis
 
+from configs.collection import Collection
 from configs.settings import Settings
 from storage import redis_chunks
 from storage.redis_chunks import Deadline, DeadlinePassed, WrongLength
@@ -46,6 +47,11 @@ from workers.snapshots.snapshot import (
 
 CHUNK_BYTES = 1024 * 1024
 _FENCED_S = 24 * 60 * 60  # how long a dropped shard still refuses its former owner
+
+
+def stored_name(collection: Collection, of: str) -> str:
+    """What snapshots are of: of a collection's shards or, if `of` says so, of something else."""
+    return f"{collection.name}/{of}" if of else collection.name
 
 
 class Written(NamedTuple):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, BinaryIO, Protocol
 
 from podium.stack.run import guard
 
@@ -15,6 +16,17 @@ from podium.stack.run import guard
 # arrives as stdin, because a shell can name file descriptors up to 9 only.
 ANNOUNCE_AND_RUN = 'echo "+$$" >&0; exec "$@" </dev/null'
 POLL_S = 0.05
+
+
+class Process(Protocol):
+    """A child of this process."""
+
+    pid: int
+
+    @property
+    def returncode(self) -> int | Any: ...  # None until it is waited for
+
+    def wait(self) -> int: ...
 
 
 class GuardLink:
@@ -72,16 +84,19 @@ class Child:
         with log_path.open("ab") as log:
             log.write(f"--- {time.strftime('%Y-%m-%d %H:%M:%S')} start ---\n".encode())
             log.flush()
-            self._process = subprocess.Popen(
-                ["/bin/sh", "-c", ANNOUNCE_AND_RUN, "sh", *argv],
-                stdin=link.write_end,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **env} if env else None,
-                start_new_session=True,
-            )
+            self._process = self._start(argv, log, {**os.environ, **(env or {})})
         self.pid = self._process.pid
         self.born = guard.birth(self.pid) or ""
+
+    def _start(self, argv: Sequence[str], log: BinaryIO, env: Mapping[str, str]) -> Process:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", ANNOUNCE_AND_RUN, "sh", *argv],
+            stdin=self._link.write_end,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=env,
+            start_new_session=True,
+        )
 
     def running(self) -> bool:
         """Whether it still runs. An ended child stays unreaped, so its number stays ours."""

@@ -1,4 +1,4 @@
-"""The workers of collections on a local stack: those of the pipelines of their kinds."""
+"""The workers of collections on a local stack: those that `workers.kinds` has for them."""
 
 import http.client
 import json
@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from configs.collection import Collection
 from podium.stack.run import ports
 from podium.stack.run.stack import Stack
 from topics.catalogue import group_name
-from workers.kinds import KINDS, roles
+from workers.kinds import roles, roles_of
 
 # With cold caches every worker compiles its kernels first, all of them on the same few cores.
 READY_TIMEOUT_S = 180.0
@@ -19,9 +20,8 @@ READY_TIMEOUT_S = 180.0
 class Served(NamedTuple):
     """A collection to serve, and what the workers find its file by (a name or a path)."""
 
-    name: str
+    collection: Collection
     reference: str
-    kind: str
 
 
 class Planned(NamedTuple):
@@ -34,19 +34,20 @@ class Planned(NamedTuple):
 def plan(stack: Stack, collections: Sequence[Served], matchers: int, prefix: str) -> list[Planned]:
     """`matchers` are processes for each role that holds shards; the others have one each."""
     wanted = [
-        (collection, role, f"-{number}" if role.holds_shards and matchers > 1 else "")
-        for collection in collections
-        for role in KINDS[collection.kind].pipeline
+        (served, role, f"-{number}" if role.holds_shards and matchers > 1 else "")
+        for served in collections
+        for role in roles_of(served.collection)
         for number in range(1, 1 + (matchers if role.holds_shards else 1))
     ]
     planned = []
-    for (collection, role, suffix), port in zip(wanted, ports.choose(len(wanted)), strict=True):
-        arguments = ["worker", role.name, "--collection", collection.reference]
+    for (served, role, suffix), port in zip(wanted, ports.choose(len(wanted)), strict=True):
+        name = served.collection.name
+        arguments = ["worker", role.name, "--collection", served.reference]
         arguments += ["--config", str(stack.settings_path), "--http-port", str(port)]
-        labels = {"role": role.name, "collection": collection.name, "prefix": prefix}
-        labels["reference"] = collection.reference
+        labels = {"role": role.name, "collection": name, "prefix": prefix}
+        labels["reference"] = served.reference
         argv = [sys.executable, "-m", "podium", *arguments]
-        planned.append(Planned(f"{collection.name}-{role.name}{suffix}", argv, port, labels))
+        planned.append(Planned(f"{name}-{role.name}{suffix}", argv, port, labels))
     return planned
 
 

@@ -7,12 +7,10 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from podium.stack.run.broker import SILENT
+from podium.stack.status.last_records import end_of, last_records, reader
 from topics.bases import decode_record
-from topics.catalogue import NO_GROUP, topic_name
+from topics.catalogue import topic_name
 from topics.codecs.json_record import BadRecord
-
-TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -27,41 +25,18 @@ class BaseRow:
 
 def newest_bases(brokers_config: Mapping[str, Any], prefix: str, collection: str) -> list[BaseRow]:
     """By shard; none where no job has announced any."""
-    options = {"group.id": NO_GROUP, "enable.auto.commit": False}
-    consumer = Consumer({**brokers_config, **options}, logger=SILENT)
-    try:
-        topic = topic_name(prefix, collection, "bases")
-        known = consumer.list_topics(timeout=TIMEOUT_S).topics
-        if topic not in known:
-            return []
-        rows = (
-            _row(consumer, collection, _last(consumer, TopicPartition(topic, shard)))
-            for shard in sorted(known[topic].partitions)
-        )
+    with reader(brokers_config) as consumer:
+        announced = last_records(consumer, topic_name(prefix, collection, "bases"))
+        rows = (_row(consumer, collection, message) for message in announced)
         return [row for row in rows if row is not None]
-    finally:
-        consumer.close()
 
 
-def _last(consumer: Consumer, place: TopicPartition) -> Message | None:
-    """The last record of a partition; what compaction has taken from its end is not there."""
-    low, high = consumer.get_watermark_offsets(place, timeout=TIMEOUT_S)
-    if low == high:
-        return None
-    place.offset = max(low, high - 1)
-    consumer.assign([place])
-    return consumer.poll(TIMEOUT_S)
-
-
-def _row(consumer: Consumer, collection: str, message: Message | None) -> BaseRow | None:
-    if message is None or message.error() is not None:
-        return None
+def _row(consumer: Consumer, collection: str, message: Message) -> BaseRow | None:
     try:
         base = decode_record(message.value())
     except BadRecord:  # of another version of the job; the matchers say so, too
         return None
-    place = TopicPartition(base.topic, base.shard)
-    _, end = consumer.get_watermark_offsets(place, timeout=TIMEOUT_S)
+    end = end_of(consumer, TopicPartition(base.topic, base.shard))
     age_s = time.time() - message.timestamp()[1] / 1000
     return BaseRow(
         collection,

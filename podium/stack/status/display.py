@@ -11,6 +11,7 @@ from podium.stack.run import ports
 from podium.stack.run.folder import Record, StackFolder
 from podium.stack.status.jobs import JobRow
 from podium.stack.status.report import Report, Row
+from podium.stack.status.zones import ZoneRow
 from podium.terminal import note, printable, say
 
 COLOURS = {"ready": "green", "starting": "yellow", "dead": "red"}
@@ -81,6 +82,8 @@ def show_report(report: Report) -> None:
             f"base of {base.collection}, shard {base.shard}: {base.subscriptions:,} subscriptions,"
             f" {base.behind:,} records behind, {duration(base.age_s)} old"
         )
+    for zone in report.zones:
+        say(_zone(zone))
     for job in report.jobs:
         say(_job(job))
     for collection, command in report.without_job.items():
@@ -90,6 +93,13 @@ def show_report(report: Report) -> None:
             note(f"podium: {row.name} is dead; read {row.log}")
         for part, reason in row.degraded.items():
             note(f"podium: {row.name} does without {part}: {printable(reason)}")
+
+
+def _zone(row: ZoneRow) -> str:
+    objects = "no objects yet" if row.objects is None else f"objects up to {row.objects:,}"
+    lost = ", waits for its lists" if row.lost else ""
+    told = f"{objects}, {row.behind:,} records behind, said {duration(row.age_s)} ago"
+    return f"zone {row.zone} of {row.collection}: {told}{lost}"
 
 
 def _job(row: JobRow) -> str:

@@ -2,21 +2,23 @@
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 from confluent_kafka import KafkaException
 
-from configs import ConfigError, Settings, load_collection, load_settings
+from configs import Collection, ConfigError, Settings, load_collection, load_settings
 from podium.stack.run import fleet, ports
 from podium.stack.run.folder import ProcessRecord, Record, StackFolder
 from podium.stack.status.bases import BaseRow, newest_bases
 from podium.stack.status.jobs import JobRow, jobs_of
 from podium.stack.status.lag import group_lag
+from podium.stack.status.zones import ZoneRow, newest_progress
 from topics.kinds import KINDS
 
-START_JOB = "podium spark sopt-bases"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Report:
     processes: list[Row] = field(default_factory=list)
     lag: dict[str, int | None] = field(default_factory=dict)  # by group; None: nothing committed
     bases: list[BaseRow] = field(default_factory=list)
+    zones: list[ZoneRow] = field(default_factory=list)
     jobs: list[JobRow] = field(default_factory=list)
     # By collection that could have a Spark job and has none: the command that starts one.
     without_job: dict[str, str] = field(default_factory=dict)
@@ -58,7 +61,7 @@ def examine(folder: StackFolder) -> Report | None:
     if record is None or not (record.running() or record.leftovers()):
         return None
     rows = [_row(process) for process in record.processes]
-    bases = _bases(record)
+    bases = _of_collections(record, newest_bases)
     # Not written yet while a stack starts for the first time.
     settings = load_settings(folder.settings_path if folder.settings_path.exists() else os.devnull)
     jobs = jobs_of(folder, settings.spark.metrics, bases)
@@ -70,10 +73,11 @@ def examine(folder: StackFolder) -> Report | None:
         processes=rows,
         lag=_lag(record),
         bases=bases,
+        zones=_of_collections(record, newest_progress),
         jobs=jobs,
         without_job={
-            name: f"{START_JOB} --collection {reference} --config {folder.settings_path}"
-            for name, reference in _with_bases(record, settings).items()
+            name: f"{command} --config {folder.settings_path}"
+            for name, command in _jobs_wanted(record, settings).items()
             if name not in served
         },
     )
@@ -123,7 +127,8 @@ def _lag(record: Record) -> dict[str, int | None]:
     return {group: _total(brokers, group) for group in dict.fromkeys(groups)}
 
 
-def _bases(record: Record) -> list[BaseRow]:
+def _of_collections(record: Record, read: Callable[[dict[str, str], str, str], list[T]]) -> list[T]:
+    """What is read of each served collection, by its prefix and name."""
     brokers = _brokers(record)
     served = {
         (process.labels["prefix"], process.labels["collection"])
@@ -133,30 +138,33 @@ def _bases(record: Record) -> list[BaseRow]:
     if brokers is None:
         return []
     try:
-        return [row for one in sorted(served) for row in newest_bases(brokers, *one)]
+        return [row for one in sorted(served) for row in read(brokers, *one)]
     except KafkaException:  # a broker on its way down; its row says so
         return []
 
 
-def _with_bases(record: Record, settings: Settings) -> dict[str, str]:
-    """Served collections whose kind has bases: what their files are found by, by name."""
+def _jobs_wanted(record: Record, settings: Settings) -> dict[str, str]:
+    """The Spark job of each served collection that has use for one, as it is started."""
     references = {
         process.labels["collection"]: process.labels["reference"]
         for process in record.processes
         if "reference" in process.labels
     }
-    return {
-        name: reference
-        for name, reference in references.items()
-        if (kind := _kind(reference, settings)) is not None and KINDS[kind].has_bases
-    }
+    wanted = {}
+    for name, reference in references.items():
+        try:
+            collection = load_collection(reference, settings.collections)
+        except ConfigError:  # its file has gone or has changed since the workers read it
+            continue
+        if job := _job_of(collection):
+            wanted[name] = f"podium spark {job} --collection {reference}"
+    return wanted
 
 
-def _kind(reference: str, settings: Settings) -> str | None:
-    try:
-        return load_collection(reference, settings.collections).kind
-    except ConfigError:  # its file has gone or has changed since the workers read it
-        return None
+def _job_of(collection: Collection) -> str | None:
+    if KINDS[collection.kind].has_bases:
+        return "sopt-bases"
+    return "paint-batch" if collection.painter == "batch" else None
 
 
 def _brokers(record: Record) -> dict[str, str] | None:

@@ -14,19 +14,26 @@ from contextlib import closing, contextmanager
 import pytest
 import redis
 
+from tests.effort import effort
 from tests.fleet.conftest import MakeFleet, fleets_of
 from tests.fleet.fleet import SOON_MISSED, Fleet
 from tests.fleet.steps import expression
 from tests.fleet.traffic import Sent, eventually
 
 # One shard, so that few records are many for it; several of them merge their answers elsewhere.
-KINDS = {
+SOME = {
     "single": {"kind": "ranked", "attributes": ["age"], "shards": 1},
     "ranked": {"kind": "ranked", "attributes": ["age", "visits"], "shards": 2},
-    "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"], "shards": 1},
-    "boolean": {"kind": "boolean", "attributes": ["age", "colour"], "shards": 1},
     "open": {"kind": "boolean", "attributes": [], "shards": 1},
 }
+KINDS = effort(
+    short=SOME,
+    long={
+        **SOME,
+        "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"], "shards": 1},
+        "boolean": {"kind": "boolean", "attributes": ["age", "colour"], "shards": 1},
+    },
+)
 MOST = 10_000  # matches: an answer names all that hold
 SETTINGS = {
     "snapshots": {"every_s": 0.5, "least_changes": 200},

@@ -170,6 +170,7 @@ TABLES = (
             boxes_of_arrays=lambda attributes, arrays, live: everywhere(live),
             trees_for_a_base=None,
             warm_up=lambda attributes: None,
+            family=NEAREST,
         ),
     ),
     (

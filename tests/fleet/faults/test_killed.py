@@ -65,7 +65,7 @@ def wait_for_shards(fleet: Fleet, matcher: str, count: int) -> None:
     )
 
 
-@pytest.mark.parametrize("seed", [3, 5])
+@pytest.mark.parametrize("seed", [3, pytest.param(5, marks=pytest.mark.long)])
 def test_kills_of_any_worker_at_any_time_lose_nothing(mortal_fleet: Fleet, seed: int):
     random_ = random.Random(seed)
     with streaming(mortal_fleet, seed=20 + seed) as stream:

@@ -39,6 +39,12 @@ def held(fleet: Fleet, matcher: str) -> int:
     return log.count(": ours") - log.count(": gone")
 
 
+def wait_snapshots(fleet: Fleet) -> None:
+    """Every shard has one."""
+    written = partial(fleet.metric, "matcher", "podium_snapshots_total", result="written")
+    eventually(lambda: written() >= 2 * SHARDS, fleet.diagnosis, 60)
+
+
 def wait_shared(fleet: Fleet, *matchers: str) -> None:
     """All shards are held, each by one of these, and each of these has its share."""
 
@@ -50,11 +56,18 @@ def wait_shared(fleet: Fleet, *matchers: str) -> None:
 
 
 def test_shards_spread_over_three_matchers_and_come_back_to_one_under_load(fleet: Fleet):
+    """A shard that moves is taken over from its snapshot."""
+
+    def from_snapshots() -> float:
+        return fleet.metric("matcher-2", "podium_restores_total", start="snapshot")
+
     with streaming(fleet, seed=1) as stream:
         stream.wait_answers(100)
+        wait_snapshots(fleet)
         fleet.start("matcher-2")
         fleet.wait_ready("matcher-2")
         wait_shared(fleet, *MATCHERS[:2])
+        eventually(lambda: from_snapshots() >= SHARDS / 2, fleet.diagnosis, READY_S)
         stream.wait_answers(100)
         fleet.start("matcher-3")
         fleet.wait_ready("matcher-3")
@@ -70,19 +83,6 @@ def test_shards_spread_over_three_matchers_and_come_back_to_one_under_load(fleet
     # writes as well; answers are not repeated.
     fleet.check_all(letters_repeat=True)
     fleet.check_that_none_has_died()
-
-
-def test_a_shard_that_moves_is_taken_over_from_its_snapshot(fleet: Fleet):
-    def from_snapshots() -> float:
-        return fleet.metric("matcher-2", "podium_restores_total", start="snapshot")
-
-    with streaming(fleet, seed=2) as stream:
-        stream.wait_answers(100)
-        fleet.start("matcher-2")
-        eventually(lambda: from_snapshots() >= SHARDS / 2, fleet.diagnosis, READY_S)
-        stream.wait_answers(100)
-        fleet.terminate("matcher-2")
-    fleet.check_all(letters_repeat=True)
 
 
 @pytest.mark.long  # with one shard each in `test_killed.py`

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from configs import load_collection
 from tests.oracles.collection import murmur2
 
 
@@ -64,3 +65,46 @@ def test_a_collection_without_attributes_has_nothing_to_plan_by(podium, sample, 
     ended = podium("shards", "plan", sample, "--collection", "./open.yaml")
     assert ended.code == 2
     assert "names no attributes" in ended.err
+
+
+@pytest.fixture
+def ranges(tmp_path):
+    file = tmp_path / "watchers.jsonl"
+    rows = [{"id": f"w-{low}", "range": [low, low + 5]} for low in range(200)]
+    rows += [{"id": "everything", "range": [None, None]}, {"id": "inverted", "range": [2, 1]}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def test_for_lists_bounds_between_zones_are_proposed(podium, ranges):
+    ended = podium("shards", "plan", ranges, "--collection", "parking", "--shards", 4)
+    assert ended.code == 0, ended.err
+    assert "1 lines left out" in ended.err
+    *rows, zones, bounds = ended.out.splitlines()
+    assert [row.split()[0] for row in rows] == ["zone", "0", "1", "2", "3"]
+    assert (zones, bounds) == ("zones: 4", "zone_bounds: [50.0, 100.0, 150.0]")
+    told = podium("shards", "plan", ranges, "--collection", "parking", "--shards", 4, "--json")
+    assert json.loads(told.out) == {
+        "zone_bounds": [50.0, 100.0, 150.0],
+        "subscriptions": [51, 50, 50, 50],
+    }
+
+
+def test_the_proposed_lines_fit_a_collection_file(podium, ranges, tmp_path):
+    ended = podium("shards", "plan", ranges, "--collection", "parking", "--shards", 3)
+    lines = "\n".join(ended.out.splitlines()[-2:])
+    (tmp_path / "road.yaml").write_text(f"name: road\nkind: range_topk\n{lines}\n")
+    collection = load_collection(tmp_path / "road.yaml")
+    assert (collection.zones, len(collection.zone_bounds)) == (3, 2)
+
+
+def test_what_goes_with_shards_does_not_go_with_zones(podium, ranges):
+    ended = podium("shards", "plan", ranges, "--collection", "parking", "--out", "plan.json")
+    assert ended.code == 2
+    assert "go with shards, not with zones" in " ".join(ended.err.replace("│", "").split())
+
+
+def test_a_file_without_ranges_is_refused(podium, sample):
+    ended = podium("shards", "plan", sample, "--collection", "parking")
+    assert ended.code == 2
+    assert "got no subscription of parking" in ended.err

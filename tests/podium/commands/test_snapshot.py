@@ -161,6 +161,42 @@ def test_without_redis_the_exit_code_says_so(snapshot, monkeypatch, verb):
     assert ended.out == ""
 
 
+@pytest.fixture
+def lists(podium, server, client, monkeypatch, tmp_path):
+    """Snapshots of the painter and of one zone of two."""
+    monkeypatch.setenv("PODIUM_REDIS__URL", server.url)
+    file = tmp_path / "parking.yaml"
+    file.write_text("name: parking\nkind: range_topk\n")
+    for name, number in (("parking/painter", 0), ("parking/zones", 1)):
+        store = SnapshotStore.of(client, Settings(), name)
+        said = {"collection": name, "kind": "range_topk", "attributes": ()}
+        store.write(a_snapshot(1200, shard=number, made_at=time.time(), **said), epoch=7)
+
+    def run(verb, *arguments):
+        return podium("snapshot", verb, "--collection", file, *arguments)
+
+    return run
+
+
+def test_a_collection_of_lists_has_those_of_its_painter_and_zones(lists):
+    painter, first, second = lists("ls").out.splitlines()
+    assert painter.startswith("painter 0: 3 subscriptions at 1200")
+    assert first == "zone 0: missing: there is no {podium:parking/zones:snapshot:0}"
+    assert second.startswith("zone 1: 3 subscriptions at 1200")
+    ended = lists("verify", "--json")
+    assert ended.code == 1
+    rows = [(row.get("painter"), row.get("zone"), row["state"]) for row in json.loads(ended.out)]
+    assert rows == [(0, None, "ok"), (None, 0, "missing"), (None, 1, "ok")]
+
+
+def test_those_of_lists_are_dropped_all_or_by_zone(lists):
+    assert "got zone 2, expected 0 to 1 of parking" in lists("ls", "--shard", 2).err
+    assert lists("drop", "--yes", "--shard", 1).out == "dropped zone 1\n"
+    dropped = json.loads(lists("drop", "--yes", "--json").out)
+    assert dropped == {"dropped": ["painter 0"]}
+    assert lists("drop", "--yes").out == "there was none\n"
+
+
 def test_ages_are_told_in_their_largest_unit():
     told = [_age(seconds) for seconds in (-5, 0.4, 59, 150, 7200, 200_000)]
     assert told == ["0 s", "0 s", "59 s", "2 min", "2 h", "2 d"]

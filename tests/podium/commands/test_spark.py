@@ -51,6 +51,19 @@ def test_a_kind_without_bases_is_refused(podium, collection_of):
     assert "got kind boolean, expected one of ranked, relaxed: sopt-bases is for" in ended.err
 
 
+def test_a_collection_that_a_worker_paints_is_refused(podium, collection_of):
+    ended = podium("spark", "paint-batch", *collection_of("range_topk"))
+    assert ended.code == 2
+    assert "collection places: painter: live; a worker paints it, and no job may" in ended.err
+    assert "set painter: batch" in ended.err
+
+
+def test_a_kind_without_lists_is_refused(podium, collection_of):
+    ended = podium("spark", "paint-batch", *collection_of("boolean"))
+    assert ended.code == 2
+    assert "got kind boolean, expected one of range_topk: paint-batch is for" in ended.err
+
+
 def test_a_kind_that_is_not_built_yet_is_refused(podium, collection_of):
     ended = podium("spark", "sopt-bases", *collection_of("spatial_text"))
     assert ended.code == 2

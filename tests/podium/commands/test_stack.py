@@ -17,6 +17,7 @@ from podium.stack.run.fleet import READY_TIMEOUT_S
 from podium.stack.run.folder import Record, StackFolder
 from podium.stack.run.supervisor import WORKER_GRACE_S
 from podium.stack.status.display import duration
+from podium.stack.status.report import Row, examine
 from tests.podium.processes import eventually, is_running
 
 ROOT = Path(__file__).parents[3]
@@ -148,6 +149,13 @@ def _read_to_the_end(terminal: int) -> str:
     return shown.decode()
 
 
+def row_of(folder: Path, name: str) -> Row:
+    """What `podium status` shows of a process, for those who ask again and again."""
+    report = examine(StackFolder(folder))
+    assert report is not None
+    return next(row for row in report.processes if row.name == name)
+
+
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict]]:
     """A detached stack with the workers of a collection, and what `up --json` told of it."""
@@ -212,13 +220,9 @@ def test_status_and_doctor_show_a_matcher_that_does_without_redis(fleet):
     redis = next(each for each in StackFolder(folder).read().processes if each.kind == "redis")
     psutil.Process(redis.pid).suspend()
 
-    def matcher_row() -> dict:
-        shown = podium("status", "--folder", str(folder), "--json")
-        return next(r for r in json.loads(shown.stdout)["processes"] if r["name"] == "ads-matcher")
-
     try:
-        eventually(lambda: "redis" in matcher_row()["degraded"], timeout_s=60)
-        assert matcher_row()["state"] == "ready"
+        eventually(lambda: "redis" in row_of(folder, "ads-matcher").degraded, timeout_s=60)
+        assert row_of(folder, "ads-matcher").state == "ready"
         shown = podium("status", "--folder", str(folder))
         assert shown.returncode == 0
         assert "ready, degraded" in shown.stdout
@@ -229,7 +233,7 @@ def test_status_and_doctor_show_a_matcher_that_does_without_redis(fleet):
     checks = {check["name"]: check for check in json.loads(checked.stdout)["checks"]}
     assert checks["worker ads-matcher"]["state"] == "warning"
     assert "degraded: redis: no answer" in checks["worker ads-matcher"]["detail"]
-    eventually(lambda: not matcher_row()["degraded"], timeout_s=60)
+    eventually(lambda: not row_of(folder, "ads-matcher").degraded, timeout_s=60)
 
 
 def test_status_exits_1_while_a_worker_is_dead_and_shows_its_restart(fleet):
@@ -243,12 +247,10 @@ def test_status_exits_1_while_a_worker_is_dead_and_shows_its_restart(fleet):
     assert dead.returncode == 1
     assert f"ads-router is dead; read {router.log}" in dead.stderr
 
-    def router_row() -> dict:
-        shown = podium("status", "--folder", str(folder), "--json")
-        return next(r for r in json.loads(shown.stdout)["processes"] if r["name"] == "ads-router")
-
-    eventually(lambda: router_row()["state"] == "ready", timeout_s=60)
-    assert router_row()["restarts"] == 1
+    eventually(lambda: row_of(folder, "ads-router").state == "ready", timeout_s=60)
+    shown = podium("status", "--folder", str(folder), "--json")
+    rows = {row["name"]: row for row in json.loads(shown.stdout)["processes"]}
+    assert (rows["ads-router"]["state"], rows["ads-router"]["restarts"]) == ("ready", 1)
 
 
 def test_down_stops_the_fleet_and_a_second_one_finds_nothing(fleet):

@@ -123,3 +123,24 @@ def test_a_header_name_that_is_not_utf_8_is_shown_as_such(podium, topics, produc
     options = ("--from-beginning", "--limit", 1, "--json", *topics.options)
     told = json.loads(podium("tail", "events", *options).out)
     assert told["headers"] == {"?": "headers: got a name that is not UTF-8, expected text"}
+
+
+def test_objects_lists_and_progress_of_a_collection_that_has_them(podium, parking):
+    lines = b'{"id": "p-1", "x": 3, "y": 4}\n{"id": "w-1", "range": [0, 5]}\n'
+    assert podium("send", "-", *parking.options, stdin=lines).code == 0
+    options = ("--from-beginning", "--limit", 1, *parking.options)
+    assert podium("tail", "objects", *options).out.endswith('  p-1  {"x":3,"y":4}\n')
+    told = json.loads(podium("tail", "objects", "--json", *options).out)
+    assert (told["key"], told["value"]) == ("p-1", {"x": 3, "y": 4})
+    for topic in ("matches", "progress", "objects.dlq"):
+        assert podium("tail", topic, "--timeout", 0.2, *parking.options).code == 0
+
+
+def test_a_topic_that_the_kind_does_not_have_is_refused_with_those_that_it_has(
+    podium, parking, topics
+):
+    refused = podium("tail", "events", *parking.options)
+    said = " ".join(refused.err.replace("│", "").split())
+    assert refused.code == 2
+    assert "has no events, it has matches, objects, subscriptions, progress," in said
+    assert podium("tail", "progress", *topics.options).code == 2

@@ -17,11 +17,12 @@ from typing import NamedTuple
 import pytest
 
 from podium.stack.run import ports
-from workers import kinds, main
+from tests.podium.conftest import Ended
 
 ROLES = ("router", "matcher", "merger")
+LIST_ROLES = ("painter", "zone")
 GOOD_COLLECTION = "name: shop\nkind: ranked\nattributes: [price]\n"
-OF_ANOTHER_KIND = "name: shop\nkind: range_topk\n"
+KEEPS_LISTS = "name: shop\nkind: range_topk\n"
 ENDS_WITHIN_S = 15.0
 
 
@@ -29,18 +30,17 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("PODIUM_")}
 
 
-def worker(
-    folder: Path, *arguments: str, variables: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run `podium worker …` to its end."""
-    return subprocess.run(
+def worker(folder: Path, *arguments: str) -> Ended:
+    """Run `podium worker …` to its end, as a process of its own."""
+    ended = subprocess.run(
         [sys.executable, "-m", "podium", "worker", *arguments],
         cwd=folder,
-        env=environment() | (variables or {}),
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=60,
     )
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 @pytest.fixture
@@ -49,12 +49,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check_refusal(ended: subprocess.CompletedProcess[str], *texts: str) -> None:
-    assert ended.returncode == 2, ended.stderr
-    assert ended.stdout == ""
-    assert "Traceback" not in ended.stderr
+def check_refusal(ended: Ended, *texts: str) -> None:
+    assert ended.code == 2, ended.err
+    assert ended.out == ""
+    assert "Traceback" not in ended.err
     for text in texts:
-        assert text in ended.stderr
+        assert text in ended.err
 
 
 def test_all_problems_of_a_settings_file_are_told_at_once(folder: Path):
@@ -71,14 +71,14 @@ def test_all_problems_of_a_settings_file_are_told_at_once(folder: Path):
         "podium.yaml:5: matcher.session_timeout_s",
         "podium.yaml:7: router.frame_events",
     )
-    assert "hunter2" not in ended.stderr
+    assert "hunter2" not in ended.err
 
 
-def test_all_problems_of_a_collection_file_are_told_at_once(folder: Path):
+def test_all_problems_of_a_collection_file_are_told_at_once(folder: Path, podium):
     (folder / "shop.yaml").write_text("name: Shop\nkind: ranked\nk: 0\nshards: two\ncolor: red\n")
-    ended = worker(folder, "matcher", "--collection", "./shop.yaml")
+    ended = podium("worker", "matcher", "--collection", "./shop.yaml")
     check_refusal(ended, "name", "attributes", "k", "shards", "color")
-    assert len(re.findall(r"shop\.yaml", ended.stderr)) >= 5
+    assert len(re.findall(r"shop\.yaml", ended.err)) >= 5
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_all_problems_of_a_collection_file_are_told_at_once(folder: Path):
             ["no collection 'shoes'", "looked in", "ads"],
             id="unknown-collection",
         ),
-        pytest.param(["painter"], ["painter", *ROLES], id="unknown-role"),
+        pytest.param(["printer"], ["printer", *ROLES, *LIST_ROLES], id="unknown-role"),
         pytest.param([], ["ROLE"], id="no-role"),
         pytest.param(
             ["router", "--collection", "./shop.yaml", "--brokers", "nowhere"],
@@ -118,7 +118,7 @@ def test_all_problems_of_a_collection_file_are_told_at_once(folder: Path):
         ),
         pytest.param(
             ["merger", "--collection", "./shop.yaml", "--instance-id", "a"],
-            ["--instance-id is for a matcher, got a merger"],
+            ["--instance-id is for a matcher or a zone, got a merger"],
             id="instance-id-of-a-merger",
         ),
         pytest.param(
@@ -129,37 +129,55 @@ def test_all_problems_of_a_collection_file_are_told_at_once(folder: Path):
     ],
 )
 def test_a_mistake_ends_with_exit_code_2_and_what_was_expected(
-    folder: Path, arguments: list[str], texts: list[str]
+    folder: Path, podium, arguments: list[str], texts: list[str]
 ):
-    ended = worker(folder, *arguments)
+    ended = podium("worker", *arguments)
     check_refusal(ended, *(text for text in texts if text != "ROLE"))
-    assert "ROLE" not in texts or "role" in ended.stderr.lower()
+    assert "ROLE" not in texts or "role" in ended.err.lower()
 
 
-def test_a_bad_variable_ends_with_exit_code_2(folder: Path):
-    variables = {"PODIUM_KAFKA_BROKERS": "kafka:9092"}
-    ended = worker(folder, "router", "--collection", "./shop.yaml", variables=variables)
+def test_a_bad_variable_ends_with_exit_code_2(
+    folder: Path, podium, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PODIUM_KAFKA_BROKERS", "kafka:9092")
+    ended = podium("worker", "router", "--collection", "./shop.yaml")
     check_refusal(ended, "PODIUM_KAFKA_BROKERS", "did you mean PODIUM_KAFKA__BROKERS?")
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_kind_that_no_worker_runs_yet_ends_with_exit_code_2(folder: Path, role: str):
-    (folder / "shop.yaml").write_text(OF_ANOTHER_KIND)
+@pytest.mark.parametrize(
+    ("collection", "role", "expected"),
+    [(KEEPS_LISTS, "router", LIST_ROLES), (GOOD_COLLECTION, "painter", ROLES)],
+    ids=["lists", "matching"],
+)
+def test_a_role_of_another_kind_ends_with_exit_code_2(
+    folder: Path, collection: str, role: str, expected: tuple[str, ...]
+):
+    (folder / "shop.yaml").write_text(collection)
     ended = worker(folder, role, "--collection", "./shop.yaml")
-    check_refusal(ended, "range_topk", "ranked, relaxed, boolean")
+    check_refusal(ended, f"got role {role}, expected one of {', '.join(expected)}")
 
 
-def test_the_kinds_that_workers_run_are_those_that_they_have_indexes_for():
-    assert main.KINDS == kinds.KINDS
+@pytest.mark.parametrize(
+    ("role", "setting", "instead"),
+    [
+        ("painter", "painter: batch", "podium spark paint-batch --collection shop"),
+        ("zone", "deliver: messages", "gateways keep the lists"),
+    ],
+)
+def test_a_role_that_the_collection_does_without_ends_with_exit_code_2(
+    folder: Path, podium, role: str, setting: str, instead: str
+):
+    (folder / "shop.yaml").write_text(f"{KEEPS_LISTS}{setting}\n")
+    check_refusal(podium("worker", role, "--collection", "./shop.yaml"), setting, instead)
 
 
 def test_a_port_in_use_is_named(folder: Path):
     with socket.create_server((ports.HOST, 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = worker(folder, "router", "--collection", "./shop.yaml", "--http-port", port)
-    assert ended.returncode == 1
-    assert "Traceback" not in ended.stderr
-    assert port in ended.stderr
+    assert ended.code == 1
+    assert "Traceback" not in ended.err
+    assert port in ended.err
 
 
 class Waiting(NamedTuple):

@@ -97,6 +97,52 @@ def test_to_events_takes_every_line_as_it_is():
 
 
 @pytest.mark.parametrize(
+    ("text", "record"),
+    [
+        pytest.param(
+            b'{"id": "p-12", "x": 31, "y": 0.40, "level": 2}',
+            Record("objects", b"p-12", b'{"x":31,"y":0.40,"level":2}'),
+            id="object",
+        ),
+        pytest.param(
+            b'{"id": "w-7", "range": [10, null], "k": 5}',
+            Record("subscriptions", b"w-7", b'{"range":[10, null],"k":5}'),
+            id="subscription",
+        ),
+        pytest.param(
+            b'{"id": "p-12", "x": 31}', Record("objects", b"p-12", b'{"x":31}'), id="half-a-point"
+        ),
+    ],
+)
+def test_where_there_are_objects_a_line_says_by_its_fields_what_it_is(text, record):
+    assert record_of(text, input="objects") == record
+
+
+def test_a_line_with_an_id_alone_ends_what_it_is_told_to():
+    text = b'{"id": "p-12"}'
+    assert record_of(text, "objects", input="objects") == Record("objects", b"p-12", None)
+    ended = Record("subscriptions", b"p-12", None)
+    assert record_of(text, "subscriptions", input="objects") == ended
+
+
+@pytest.mark.parametrize(
+    ("text", "to", "message"),
+    [
+        pytest.param(b'{"id": "p-12"}', "auto", "got neither of a `range`", id="id-alone"),
+        pytest.param(b'{"id": "p-12", "k": 3}', "auto", "got neither of a `range`", id="k-alone"),
+        pytest.param(b'{"id": 1, "x": 1, "range": []}', "auto", "got both of a `range`", id="both"),
+        pytest.param(b'{"x": 1, "y": 2}', "auto", "got no `id`", id="no-id"),
+        pytest.param(b'{"x": 1, "y": 2}', "objects", "because of --to objects", id="to-objects"),
+        pytest.param(b'{"id": {}, "x": 1}', "auto", "got id {}", id="object-as-id"),
+    ],
+)
+def test_where_there_are_objects_a_line_that_is_neither_says_why(text, to, message):
+    with pytest.raises(BadLine) as caught:
+        record_of(text, to, input="objects")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("text", "to", "key", "message"),
     [
         pytest.param(b'{"age": ', "auto", None, "not JSON", id="cut-off"),

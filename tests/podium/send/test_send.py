@@ -171,3 +171,51 @@ def test_an_interrupt_keeps_what_was_sent_and_says_how_much(topics):
     told = json.loads(out)
     assert (told["subscriptions"], told["events"]) == (1, 1)
     assert b"Traceback" not in err
+
+
+def test_objects_and_subscriptions_of_lists_go_to_their_topics(podium, parking):
+    lines = jsonl(
+        {"id": "p-1", "x": 31.5, "y": 0.4, "level": 2},
+        {"id": "p-2", "x": 40, "y": 0.5},
+        {"id": "w-1", "range": [10, 50], "k": 3},
+    )
+    told = json.loads(podium("send", "-", "--json", *parking.options, stdin=lines).out)
+    assert told.pop("seconds") >= 0
+    assert told == {
+        "subscriptions": 1,
+        "objects": 2,
+        "undelivered": 0,
+        "bad_lines": 0,
+        "podium-after": None,
+    }
+    objects = {m.key(): json.loads(m.value()) for m in parking.read("objects")}
+    assert objects == {b"p-1": {"x": 31.5, "y": 0.4, "level": 2}, b"p-2": {"x": 40, "y": 0.5}}
+    (subscription,) = parking.read("subscriptions")
+    assert subscription.partition() == partition_of(b"w-1", 2)
+
+
+@pytest.mark.parametrize("to", ["objects", "subscriptions"])
+def test_a_line_with_an_id_alone_needs_to_be_told_what_ends(podium, parking, to):
+    line = jsonl({"id": "p-1"})
+    ended = podium("send", "-", *parking.options, stdin=line)
+    assert ended.code == 1
+    assert "line 1: got neither of a `range` and of `x` and `y`" in ended.err
+    assert "--to objects or --to subscriptions" in ended.err
+    ended = podium("send", "-", "--to", to, *parking.options, stdin=line)
+    assert ended.code == 0
+    assert f"1 {to.removesuffix('s')}" in ended.out
+    assert "podium-after" not in ended.out
+    (record,) = parking.read(to)
+    assert (record.key(), record.value()) == (b"p-1", None)
+
+
+def test_what_goes_with_events_does_not_go_with_objects_nor_the_other_way_round(
+    podium, parking, topics
+):
+    for arguments in (("--to", "events"), ("--k", 3), ("--after", "0@1"), ("--key", "x")):
+        ended = podium("send", "-", *arguments, *parking.options)
+        assert ended.code == 2, arguments
+        assert "events" in ended.err
+    ended = podium("send", "-", "--to", "objects", *topics.options)
+    assert ended.code == 2
+    assert "has events, no objects" in " ".join(ended.err.replace("│", "").split())

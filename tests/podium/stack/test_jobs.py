@@ -47,8 +47,9 @@ def test_a_job_is_started_as_told_shown_while_it_runs_and_gone_when_it_has_ended
 ):
     with Stack(stack_folder) as stack:
         settings = load_settings(stack.settings_path)
-        ensure_topics(settings, load_collection(collection_file))
-        served = [fleet.Served("shown", str(collection_file), "ranked")]
+        collection = load_collection(collection_file)
+        ensure_topics(settings, collection)
+        served = [fleet.Served(collection, str(collection_file))]
         router = fleet.plan(stack, served, 1, "podium")[0]
         stack.start_worker(router.name, router.argv, port=router.port, labels=router.labels)
         send(stack.brokers, 0, 20)
@@ -94,6 +95,7 @@ def test_a_job_is_started_as_told_shown_while_it_runs_and_gone_when_it_has_ended
 
             job.terminate()
             assert job.wait(60)
+            assert job.reap() == 0
         finally:
             job.reap()
         after = status()

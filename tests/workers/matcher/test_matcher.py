@@ -14,9 +14,9 @@ from tests.workers.shard.shard_lab import ShardLab, until
 from topics import frames
 from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import bundle
-from workers.matcher.faust_app import create_app
 from workers.matcher.frame_queue import FrameQueue
 from workers.matcher.matcher import Matcher
+from workers.process.faust_app import create_app
 from workers.shard.service import ShardService
 
 

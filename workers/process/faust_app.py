@@ -7,6 +7,7 @@ from typing import Any
 
 import faust
 from aiokafka.consumer import fetcher
+from faust import streams as faust_streams
 from faust.assignor.partition_assignor import PartitionAssignor
 from faust.types import AppT
 
@@ -94,7 +95,7 @@ class App(faust.App):
 def create_app(context: Context) -> faust.App:
     settings = context.settings
     return App(
-        context.names.group("matcher"),
+        context.names.group(context.role),
         broker=[f"kafka://{address}" for address in settings.kafka.brokers.split(",")],
         broker_credentials=_credentials(settings.kafka),
         # No tables: Kafka holds the state, the feed restores it.
@@ -144,3 +145,25 @@ def _ssl_context(kafka: Kafka) -> ssl.SSLContext:
     if kafka.cert_file:
         context.load_cert_chain(kafka.cert_file, kafka.key_file)
     return context
+
+
+def require_compiled_streams() -> None:
+    if faust_streams._CStreamIterator is None:
+        # Without it Faust acknowledges records that it skips during a rebalance, undone.
+        raise RuntimeError(
+            "Faust's compiled stream iterator is missing; install faust-streaming from a wheel"
+        )
+
+
+def run_app(app: faust.App, context: Context) -> int:
+    """Run until TERM, Ctrl-C or a crash; the exit code."""
+    worker = faust.Worker(
+        app, quiet=True, loglevel="WARN", override_logging=False, redirect_stdouts=False
+    )
+    worker.spinner = None  # it writes terminal codes into log files
+    context.health.ready(context.role)
+    try:
+        worker.execute_from_commandline()
+    except SystemExit as exit:
+        return int(exit.code or 0)
+    return 0

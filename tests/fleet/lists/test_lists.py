@@ -1,0 +1,79 @@
+"""Lists through a real broker: every record is right as of its offsets, and none is missing."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from tests.fleet.list_fleet import Crowd, ListFleet
+from tests.fleet.lists.conftest import MakeListFleet
+from tests.fleet.traffic import eventually
+
+
+@pytest.fixture(scope="module")
+def fleet(make_list_fleet: MakeListFleet) -> Iterator[ListFleet]:
+    fleet = make_list_fleet("lists")
+    fleet.start_all()
+    yield fleet
+    fleet.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_has_died(fleet: ListFleet) -> Iterator[None]:
+    yield
+    fleet.check()
+    fleet.check_that_none_has_died()
+
+
+def test_a_subscription_before_any_object_has_an_empty_list(fleet: ListFleet):
+    fleet.want("early", 0, 4)
+    fleet.wait()
+    (record,) = fleet.records_of("early")
+    assert record is not None
+    assert record["objects"] is None
+    assert record["list"] == []
+
+
+def test_lists_follow_objects_and_subscribers(fleet: ListFleet):
+    crowd = Crowd(fleet, seed=1)
+    for count in (50, 200, 10, 400):
+        crowd.step(count)
+    assert fleet.check() > 20
+
+
+def test_a_subscription_that_moves_to_another_zone_ends_in_the_one_before(fleet: ListFleet):
+    for x in range(12):
+        fleet.put(f"place-{x}", x, 1.0)
+    fleet.want("mover", 0, 3)
+    fleet.wait()
+    for low in (8, 1, 9):
+        fleet.put("place-1", 1, low / 10)
+        fleet.want("mover", low, low + 2)
+        fleet.wait()
+    records = fleet.records_of("mover")
+    assert None not in records
+    assert [r["since"] for r in records if r and r["first"]] == sorted(
+        {r["since"] for r in records if r}, key=lambda since: int(since.rpartition("@")[2])
+    )
+
+
+def test_an_unsubscription_is_a_null_and_names_its_record(fleet: ListFleet):
+    fleet.want("brief", 2, 4)
+    fleet.wait()
+    fleet.leave("brief")
+    fleet.wait()
+    assert fleet.records_of("brief")[-1] is None
+
+
+def test_progress_goes_on_while_nothing_happens(fleet: ListFleet):
+    fleet.wait()
+    before = {zone: len(said) for zone, said in fleet.progress.items()}
+
+    def said_again() -> bool:
+        fleet.read()
+        return all(len(said) > before[zone] + 1 for zone, said in fleet.progress.items())
+
+    eventually(said_again, "two more of each zone", 30.0)
+    for said in fleet.progress.values():
+        pauses = [b["at"] - a["at"] for a, b in pairwise(said)]
+        assert min(pauses) >= 990

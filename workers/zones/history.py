@@ -1,0 +1,130 @@
+"""What was written to `matches` before: where numbers and lists go on, and what has to end."""
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from topics import lists
+from topics.headers import MESSAGE, headers_of
+from topics.messages import life_of
+from topics.objects import parse_objects
+from workers.process.context import Context
+from workers.zones.lists import Known
+
+_PLACE = re.compile(r"\[(\d+)\]@(\d+)$")
+_REPLY_S = 5.0
+
+
+class History(NamedTuple):
+    known: dict[bytes, Known]  # by key, the last record of a life
+    others: set[bytes]  # keys whose last record is a list, of another life
+
+
+def read_history(
+    context: Context,
+    lives: Mapping[bytes, int],
+    stopping: Callable[[], bool],
+    before: tuple[int, int] | None = None,
+) -> History:
+    """The last records of these lives.
+
+    `before` is a zone and an offset of its `messages`: what that and later ones led to is left out.
+    """
+    found: dict[bytes, Known] = {}
+    others: set[bytes] = set()
+    shards = context.collection.shards
+    for message in _all_records(context, "matches", stopping):
+        if before is not None and _is_after(message, *before):
+            continue
+        key, value = message.key() or b"", message.value()
+        others.discard(key)
+        if value is None:
+            found.pop(key, None)
+        elif key not in lives:
+            others.add(key)
+        else:
+            record = lists.decode(value)
+            life = life_of(*_place(record.since), shards)
+            if life == lives[key]:
+                found[key] = Known(life, record)
+    return History(found, others)
+
+
+def _is_after(message: Message, zone: int, offset: int) -> bool:
+    for name, value in headers_of(message):
+        if name == MESSAGE and value is not None:
+            of_zone, _, at = value.decode().partition("@")
+            return int(of_zone) == zone and int(at) >= offset
+    return False
+
+
+def whereabouts(
+    context: Context, ids: set[bytes], below: int, stopping: Callable[[], bool]
+) -> dict[bytes, float]:
+    """The x that these objects had as of the records below an offset; nan: none."""
+    found = dict.fromkeys(ids, math.nan)
+    if not ids:
+        return found
+    for message in _all_records(context, "objects", stopping):
+        key = message.key() or b""
+        if key in found and message.offset() < below:
+            parsed = parse_objects([key], [message.value()])
+            if parsed.places:
+                gone = bool(np.isnan(parsed.y[0]))
+                found[key] = math.nan if gone else float(parsed.x[0])
+    return found
+
+
+def ended(
+    context: Context, keys: set[bytes], positions: Sequence[int], stopping: Callable[[], bool]
+) -> list[tuple[bytes, int]]:
+    """Those of the keys that had unsubscribed by then, and what ended them, in numbers of lives.
+
+    A zone that has missed messages has missed such, too.  `positions` are the painter's, by shard:
+    of what comes behind them it will tell.
+    """
+    last: dict[bytes, int | None] = dict.fromkeys(keys)
+    if not keys:
+        return []
+    shards = context.collection.shards
+    for message in _all_records(context, "subscriptions", stopping):
+        if message.key() in last:
+            by = life_of(message.partition(), message.offset(), shards)
+            is_told = message.offset() < positions[message.partition()]
+            last[message.key()] = by if message.value() is None and is_told else -1
+    return [(key, by or 0) for key, by in last.items() if by is None or by >= 0]
+
+
+def _all_records(context: Context, topic: str, stopping: Callable[[], bool]) -> Iterator[Message]:
+    """From the beginning of a topic to its end."""
+    name = context.names.topic(topic)
+    consumer = context.consumer("scout", {"enable.partition.eof": True})
+    try:
+        behind: set[int] = set()
+        while not behind and not stopping():
+            try:
+                behind = set(consumer.list_topics(name, timeout=_REPLY_S).topics[name].partitions)
+            except (KafkaException, KeyError):
+                time.sleep(0.5)
+        consumer.assign([TopicPartition(name, partition, 0) for partition in behind])
+        while behind and not stopping():
+            for message in consumer.consume(10_000, 0.5):
+                if message.error() is None:
+                    yield message
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    behind.discard(message.partition())
+    finally:
+        consumer.close()
+
+
+def _place(text: str) -> tuple[int, int]:
+    found = _PLACE.search(text)
+    if found is None:
+        raise msgspec.ValidationError(f"got {text!r}, expected topic[partition]@offset")
+    return int(found[1]), int(found[2])
