@@ -19,12 +19,9 @@ from tests.fleet.fleet import Fleet
 from tests.fleet.traffic import Sent, eventually
 from tests.oracles.range_topk import (
     History,
-    Record,
-    Subscription,
     apply_changes,
     begun_by,
     check_matches,
-    top_k,
 )
 from topics import messages
 
@@ -154,63 +151,6 @@ class ListFleet(Fleet):
             told.append(messages.decode(message.value()))
         consumer.close()
         return told
-
-    def wait_told(self) -> None:
-        """Until the painter has told of all objects, and of what came before them."""
-        subscribed: dict[int, int] = {}
-        for sent, *_ in self._subscriptions:
-            shard, offset = sent.place
-            subscribed[shard] = max(offset, subscribed.get(shard, -1))
-
-        def all_told() -> bool:
-            last = self._last_told()
-            return all(one.objects > self.last_object() for one in last) and all(
-                one.positions[shard] > offset
-                for one in last
-                for shard, offset in subscribed.items()
-            )
-
-        eventually(all_told, self.diagnosis, PATIENCE_S)
-
-    def lists_by_messages(self) -> dict[str, list[Record]]:
-        """What gateways make of all that is in `messages`, as docs/range-topk.md shows."""
-        consumer = Consumer(
-            {**self._client, "group.id": "gateways", "enable.partition.eof": True,
-             "auto.offset.reset": "earliest"}
-        )  # fmt: skip
-        ranges: dict[int, Subscription] = {}
-        held: dict[int, list[tuple[float, float, bytes]]] = {}
-        for zone in range(self.declared.zones):
-            consumer.assign([TopicPartition(self.topic("messages"), zone, 0)])
-            while (message := consumer.poll(10)) is not None and message.error() is None:
-                record = messages.decode(message.value())
-                for life in record.leaving.lives.tolist():
-                    ranges.pop(life, None)
-                ids, at = record.states.ids.unpack(), 0
-                coming = record.coming
-                columns = (coming.lives, coming.lows, coming.highs, coming.ks, coming.counts)
-                rows = zip(*(c.tolist() for c in columns), coming.keys.unpack(), strict=True)
-                for life, low, high, k, count, key in rows:
-                    ranges[life] = Subscription((key or b"").decode(), low, high, k)
-                    entries = coming.entries[at : at + count].tolist()
-                    x, y = record.states.x, record.states.y
-                    held[life] = [(float(y[e]), float(x[e]), ids[e] or b"") for e in entries]
-                    at += count
-                for told in record.deliveries():
-                    for life, wanted in ranges.items():
-                        if told.reaches(wanted.low, wanted.high):
-                            mine = [one for one in held[life] if one[2] != told.id.encode()]
-                            if told.y != float("inf"):
-                                mine.append((told.y, told.x, told.id.encode()))
-                            held[life] = sorted(mine)[: self.declared.k]
-        consumer.close()
-        return {
-            wanted.key: [{"id": i.decode(), "x": x, "y": y} for y, x, i in held[life][: wanted.k]]
-            for life, wanted in ranges.items()
-        }
-
-    def brute_force(self, objects: Any, life: Subscription) -> list[Record]:
-        return top_k(objects, life.low, life.high, life.k)
 
     def delete_messages(self) -> None:
         """All that is in `messages` now, as if it were too old."""

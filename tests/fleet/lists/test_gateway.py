@@ -1,13 +1,15 @@
 """`deliver: messages`: the loop of docs/range-topk.md, as it stands there, keeps lists right."""
 
-import random
 import re
+import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from tests.fleet.fleet import SOON_MISSED
+from tests.fleet.list_fleet import Crowd
 from tests.fleet.traffic import eventually
 from tests.oracles.range_topk import Ask
 from topics import messages
@@ -50,19 +52,6 @@ class Gateway:
         }
 
 
-def traffic(fleet, rng):
-    for _ in range(60):
-        fleet.put(f"o-{rng.randrange(12)}", rng.randrange(10), rng.randrange(6))
-        if rng.random() < 0.3:
-            fleet.remove(f"o-{rng.randrange(12)}")
-        if rng.random() < 0.6:
-            low = rng.randrange(10)
-            k = rng.choice([None, 1, 2, 3])
-            fleet.want(f"s-{rng.randrange(15)}", low, low + rng.randrange(6), k)
-        if rng.random() < 0.1:
-            fleet.leave(f"s-{rng.randrange(15)}")
-
-
 def check(gateway, fleet):
     history = fleet.history()
     last, shards = fleet.last_object(), fleet.declared.shards
@@ -91,17 +80,35 @@ def check(gateway, fleet):
     }
 
 
-def test_a_gateway_keeps_its_lists_also_when_another_painter_takes_over(
-    make_list_fleet, broker, zones
-):
-    fleet = make_list_fleet("gateway", collection={"deliver": "messages", "k": K})
+@pytest.fixture
+def fleet(make_list_fleet):
+    """A painter that is soon missed, and no zone workers."""
+    collection = {"deliver": "messages", "k": K, "zone_bounds": [6.0]}
+    fleet = make_list_fleet("gateway", collection=collection, settings=SOON_MISSED)
     fleet.create_topics()
     fleet.start("painter")
     fleet.wait_ready("painter")
-    gateway, rng = Gateway(fleet, broker, zones), random.Random(1)
-    traffic(fleet, rng)
+    yield fleet
+    fleet.stop()
+
+
+def test_a_gateway_keeps_its_lists_also_when_another_painter_takes_over(fleet, broker, zones):
+    gateway, crowd = Gateway(fleet, broker, zones), Crowd(fleet, seed=1)
+    crowd.step(150)
     check(gateway, fleet)
-    traffic(fleet, rng)
+    crowd.step(100)
     fleet.kill("painter")
-    traffic(fleet, rng)
+    crowd.step(100)
     check(gateway, fleet)
+
+
+def test_a_gateway_keeps_its_lists_when_a_painter_was_taken_for_dead(fleet, broker, zones):
+    """What that painter says late is of an old epoch, and what it says again is known."""
+    gateway, crowd = Gateway(fleet, broker, zones), Crowd(fleet, seed=4)
+    crowd.step(50)
+    with fleet.frozen("painter"):
+        crowd.step(50)
+        time.sleep(1.5 * SOON_MISSED["matcher"]["session_timeout_s"])
+    crowd.step(200)
+    check(gateway, fleet)
+    assert fleet.log("painter").count("world restored") > 1

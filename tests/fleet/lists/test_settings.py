@@ -32,27 +32,6 @@ def test_lists_are_right_whatever_is_emitted(
     fleet.stop()
 
 
-def test_without_zones_gateways_find_everything_in_messages(make_list_fleet: MakeListFleet):
-    """A list by the messages that reach it, beside brute force."""
-    fleet = make_list_fleet("gateway", collection={"deliver": "messages", "zone_bounds": [6.0]})
-    fleet.create_topics()
-    fleet.start("painter")
-    fleet.wait_ready("painter")
-    crowd = Crowd(fleet, seed=4)
-    for count in (50, 200):
-        crowd.step(count)
-    history = fleet.history()
-    fleet.wait_told()
-    held = fleet.lists_by_messages()
-    objects = history.as_of(fleet.last_object())
-    expected = {
-        life.key: fleet.brute_force(objects, life)
-        for place, life in history.subscriptions.items()
-        if history.last_of[life.key] == place
-    }
-    assert held == expected
-
-
 def test_a_painter_that_was_away_for_too_long_sends_all_lists_anew(make_list_fleet: MakeListFleet):
     """Compaction may have taken what its world was made of when zones were told last."""
     fleet = make_list_fleet("away", collection={"retention": {"compaction_lag_minutes": 0.02}})
