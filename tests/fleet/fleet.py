@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 READY_S = 240.0  # processes that compile kernels at first, on two busy cores
 # For fleets whose workers are killed: the least that a broker allows by default.  Others have more
 # time, as on a busy machine a worker may be taken for dead that is not, and then answers repeat.
+IMPATIENT = "tests.fleet.impatient_worker"  # an entry of workers that wait for nothing
 SOON_MISSED = {"matcher": {"session_timeout_s": 6}}
 
 

@@ -44,23 +44,23 @@ class RestoreProgress:
     at which all of them are in.
     """
 
-    def __init__(self, shard: Shard, end: int) -> None:
-        self._shard = shard
+    def __init__(self, shard: Shard, end: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._shard, self._now = shard, now
         self._first, self._end = shard.next_offset, end
-        self._started_at = self._reported_at = time.monotonic()
+        self._started_at = self._reported_at = now()
 
     def is_done(self) -> bool:
         return self._shard.next_offset >= self._end
 
     def report(self) -> None:
-        if time.monotonic() - self._reported_at >= _PROGRESS_EVERY_S:
-            self._reported_at = time.monotonic()
+        if self._now() - self._reported_at >= _PROGRESS_EVERY_S:
+            self._reported_at = self._now()
             log.info("shard %d: restoring, %s", self._shard.number, self.line())
 
     def line(self) -> str:
         """Of the part of the log that is replayed, in records as their offsets count them."""
         done, all_ = self._shard.next_offset - self._first, self._end - self._first
-        per_s = done / max(time.monotonic() - self._started_at, 1e-9)
+        per_s = done / max(self._now() - self._started_at, 1e-9)
         left = f"{(all_ - done) / per_s:.0f} s left" if done else "no end in sight yet"
         return f"{100 * done // max(1, all_)} %, {per_s:,.0f} records/s, {left}"
 
@@ -72,7 +72,7 @@ class RestoreProgress:
             len(self._shard),
             self._shard.next_offset,
             self._shard.next_offset - self._first,
-            time.monotonic() - self._started_at,
+            self._now() - self._started_at,
         )
 
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from podium.topics_setup import ensure_topics
 from tests.fleet.conftest import MakeFleet, fleets_of
-from tests.fleet.fleet import ROLES, Fleet
+from tests.fleet.fleet import IMPATIENT, ROLES, Fleet
 from tests.fleet.odd_headers import send_oddly
 from tests.fleet.traffic import SILENT, TopicReader, eventually
 from topics import frames
@@ -28,7 +28,6 @@ COLLECTIONS = {
 # Unpacked, a record of 80 MB is too much.
 BOMB = 80_000_000
 SETTINGS = {"kafka": {"most_unpacked_mib": 64}, "matcher": {"session_timeout_s": 6}}
-IMPATIENT = "tests.fleet.impatient_worker"
 numbers = count()
 
 

@@ -10,13 +10,12 @@ import redis
 
 from tests.effort import effort
 from tests.fleet.conftest import MakeFleet, fleets_of
-from tests.fleet.fleet import READY_S, ROLES, SOON_MISSED, Fleet
+from tests.fleet.fleet import IMPATIENT, READY_S, ROLES, SOON_MISSED, Fleet
 from tests.fleet.steps import random_steps
 from tests.fleet.stream import streaming
 from tests.fleet.traffic import eventually
 from tests.own_redis import OwnRedis, own_redis
 
-SLOW_REPLAY = 20_000  # records, in batches of four
 OFTEN = {"snapshots": {"every_s": 0.5, "least_changes": 1}, **SOON_MISSED}
 # A matcher restores all kinds alike; the others do it in `test_bursts` and `test_interleavings`.
 BOOLEAN = {"boolean": {"kind": "boolean", "attributes": ["age", "colour"]}}
@@ -94,9 +93,9 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnRedis]
 
 @pytest.fixture(scope="module")
 def hurt_fleet(make_fleet: MakeFleet, broker: str, redis_server: OwnRedis) -> Iterator[Fleet]:
-    settings = {**OFTEN, "matcher": {"feed_batch": 4}}
     collection = {"kind": "ranked", "attributes": ["age"]}
-    fleet = make_fleet("hurt", broker, redis_server.url, collection=collection, settings=settings)
+    options = {"settings": {**OFTEN, "matcher": {"feed_batch": 4}}, "entry": IMPATIENT}
+    fleet = make_fleet("hurt", broker, redis_server.url, collection=collection, **options)
     fleet.start_all()
     yield fleet
     fleet.stop()
@@ -179,11 +178,8 @@ def test_what_is_wrong_with_a_snapshot_is_said_and_means_a_replay(stopped, hurt,
 def test_without_snapshots_a_replay_says_why_and_how_far_it_is(
     stopped: tuple[Fleet, redis.Redis],
 ):
-    """Made slow by small batches, or it would be over before there is anything to say."""
+    """In batches of four records, each of which says so."""
     fleet, client = stopped
-    for number in range(SLOW_REPLAY):
-        fleet.subscribe(f"bulk-{number}", {"age": [100, 101]}, 1)
-    fleet.deliver()
     client.flushall()
     fleet.start("matcher")
     fleet.wait_ready("matcher")
@@ -192,7 +188,7 @@ def test_without_snapshots_a_replay_says_why_and_how_far_it_is(
     assert again.count("no snapshot to start from (missing:") == 2
     line = r"shard \d: restoring, \d+ %, [\d,]+ records/s, \d+ s left"
     assert re.search(line, again), again
-    fleet.clear()
+    random_steps(fleet, seed=7, steps=50)
     fleet.check_all()
 
 

@@ -35,3 +35,16 @@ def test_the_line_counts_what_is_replayed_and_guesses_when_it_ends(shard):
 
 def test_an_empty_partition_is_no_division_by_zero(shard):
     assert RestoreProgress(shard, 100).line().startswith("0 %")
+
+
+def test_a_line_is_written_every_two_seconds(shard, caplog):
+    seconds = 0.0
+    progress = RestoreProgress(shard, 300, now=lambda: seconds)
+    shard.next_offset = 200
+    with caplog.at_level("INFO"):
+        for seconds in (1.0, 2.0, 3.0, 4.0):  # noqa: B007
+            progress.report()
+    assert [record.getMessage() for record in caplog.records] == [
+        "shard 3: restoring, 50 %, 50 records/s, 2 s left",
+        "shard 3: restoring, 50 %, 25 records/s, 4 s left",
+    ]
