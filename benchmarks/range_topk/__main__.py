@@ -1,6 +1,7 @@
 """Range top-k lists, measured: `python -m benchmarks.range_topk`.
 
-The painter and a zone by themselves, batches, and a fleet on a Kafka and a Redis of its own.
+The painter and a zone by themselves, batches, a fleet, and the Spark job, on a Kafka and a Redis of
+their own.
 """
 
 import sys
@@ -13,8 +14,8 @@ from benchmarks.script import Experiment, Script, Step, run
 if TYPE_CHECKING:
     from benchmarks.report import Section
 
-NAMES = ("speed", "batches", "latency")
-PACKAGES = ("numpy", "numba", "confluent-kafka", "faust-streaming")
+NAMES = ("speed", "batches", "latency", "job")
+PACKAGES = ("numpy", "numba", "confluent-kafka", "faust-streaming", "pyspark")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,13 +24,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 @contextmanager
 def _open(quick: bool, step: Step) -> Iterator[Experiment]:
-    from benchmarks.range_topk import batches, latency, speed
+    from benchmarks.range_topk import batches, job, latency, speed
     from benchmarks.range_topk.lab import QUICK, Lab, Sizes
 
     experiments = {
         "speed": speed.speed,
         "batches": batches.batches,
         "latency": latency.latency,
+        "job": job.job,
     }
     lab = Lab(QUICK if quick else Sizes(), step)
 

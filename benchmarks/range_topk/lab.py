@@ -8,7 +8,7 @@ import numpy as np
 from configs.collection import Collection
 from indexes.paint.world import World
 from topics import messages as codec
-from topics.messages import LAST, LISTS, ZoneRecord
+from topics.messages import BEGIN, LAST, LISTS, ZoneRecord
 from topics.zones.steps import NewSubscriptions, coming, most_coming
 from workers.zones.lists import ZoneLists
 
@@ -27,16 +27,20 @@ class Sizes:
     updates: int = 5_000
     turns: int = 5
     batches: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)
-    live_subscriptions: int = 100_000
+    # Subscriptions on a broker, and updates that go as quickly as they can: fewer where each
+    # changes more lists.
+    live: tuple[tuple[int, int], ...] = ((10_000, 20_000), (100_000, 20_000), (1_000_000, 2_000))
+    targeted: int = 100_000  # the subscriptions that the targets are for
     live_objects: int = 20_000
-    rate: int = 500  # updates a second
+    rate: int = 500  # updates a second, or half of what goes if that is less
     seconds: int = 20
-    burst: int = 20_000  # updates as quickly as they go
+    job_subscriptions: int = 100_000
 
 
 QUICK = Sizes(
     objects=2_000, subscriptions=(200, 2_000), affected=200, updates=300, turns=1,
-    batches=(10, 100), live_subscriptions=300, live_objects=500, rate=50, seconds=2, burst=300,
+    batches=(10, 100), live=((300, 300),), targeted=300, live_objects=500, rate=50, seconds=2,
+    job_subscriptions=300,
 )  # fmt: skip
 
 
@@ -76,6 +80,7 @@ class Crowd:
 
     def open_zone(self) -> None:
         """Give the zone all its lists, as after a reset."""
+        self._tell(self.header()._replace(reset=1, phase=BEGIN))
         new = NewSubscriptions(*self.world.subscribers(0))
         starts = range(0, len(new.keys), most_coming(K))
         for start in starts:
@@ -83,8 +88,12 @@ class Crowd:
             part = new.part(rows)
             came, states = coming(part, self.world.first_lists(part.lows, part.highs))
             phase = LAST if start == starts[-1] else LISTS
-            record = self.header()._replace(coming=came, states=states, reset=1, phase=phase)
-            self.zone.take(codec.decode(codec.encode(record)))
+            self._tell(self.header()._replace(coming=came, states=states, reset=1, phase=phase))
+        if not self.zone.is_live or len(self.zone) != len(self.world):
+            raise RuntimeError(f"got {len(self.zone)} lists, expected {len(self.world)}")
+
+    def _tell(self, record: ZoneRecord) -> None:
+        self.zone.take(codec.decode(codec.encode(record)))
 
     def header(self) -> ZoneRecord:
         positions = np.array([len(self.world)])
