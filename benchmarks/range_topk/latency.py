@@ -19,9 +19,11 @@ from configs import load_collection, load_settings
 from podium.stack import Stack
 from podium.stack.run import fleet
 from podium.topics_setup import ensure_topics
+from topics import progress
 
 __all__ = ["latency"]
 
+PROGRESS = "progress"
 _OBJECTS = re.compile(rb'"objects":"[^"]*@(\d+)"')
 
 
@@ -119,6 +121,7 @@ class _Live:
         self._xs = self._rng.random(self._sizes.live_objects)
         self._sent: dict[int, float] = {}
         self._arrived: list[Arrived] = []
+        self._through = dict.fromkeys(range(collection.zones), -1)  # the last object, by zone
         self._reading = threading.Event()
         self._fleet = [fleet.Served(collection, str(path))]
 
@@ -149,7 +152,9 @@ class _Live:
             {**self._client, "group.id": "benchmark", "auto.offset.reset": "earliest",
              "fetch.queue.backoff.ms": 1, "fetch.wait.max.ms": 10}
         )  # fmt: skip
-        self._consumer.subscribe([f"podium.{self._name}.matches"])
+        self._consumer.subscribe(
+            [f"podium.{self._name}.{topic}" for topic in ("matches", PROGRESS)]
+        )
         self._lab.step("first lists")
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -183,11 +188,15 @@ class _Live:
         return self._arrived[-1].at - began, len(self._arrived)
 
     def _settle(self, least: int) -> None:
-        """Until so many lists are there, and no more come."""
-        known = -1
-        while len(self._arrived) < least or len(self._arrived) != known:
+        """Until the zones are through with all objects, and the lists that they wrote are here."""
+        last, known = max(self._sent, default=-1), -1
+        while (
+            min(self._through.values()) < last
+            or len(self._arrived) < least
+            or len(self._arrived) != known
+        ):
             known = len(self._arrived)
-            time.sleep(2.0)
+            time.sleep(1.0)
 
     def _put(self, i: int) -> None:
         value = json.dumps({"x": self._xs[i], "y": self._rng.random()})
@@ -210,6 +219,12 @@ class _Live:
     def _read(self) -> None:
         while not self._reading.is_set():
             for message in self._consumer.consume(1_000, 0.02):
+                if message.topic().endswith(PROGRESS):
+                    said = progress.decode(message.value())
+                    self._through[message.partition()] = (
+                        -1 if said.objects is None else said.objects
+                    )
+                    continue
                 found = _OBJECTS.search(message.value() or b"")
                 offset = int(found[1]) if found else -1
                 self._arrived.append(Arrived(time.perf_counter(), offset))
