@@ -69,12 +69,17 @@ class PaintBatch:
         net, last = coalesced(updates)
         existed = np.isfinite(net.old_y)
         updated = ObjectIndex.build(np.column_stack([net.x, net.old_y])[existed])
-        worsened = np.flatnonzero(net.new_y > net.old_y)
-        worsened = worsened[np.lexsort((net.x[worsened], net.new_y[worsened]))[::-1]]
+        worsened = worsened_first(*net)
         improved = np.flatnonzero(net.new_y < net.old_y)
         table = self.server.paint_batch(net, updated, worsened, improved)
         event = np.where(table.event >= 0, last[table.event], -1) if len(last) else table.event
         return table._replace(event=event)
+
+
+def worsened_first(x: np.ndarray, old_y: np.ndarray, new_y: np.ndarray) -> np.ndarray:
+    """The places of the updates that worsen, the worst new key first."""
+    worsened = np.flatnonzero(new_y > old_y)
+    return worsened[np.lexsort((x[worsened], new_y[worsened]))[::-1]]
 
 
 def coalesced(updates: Updates) -> tuple[Updates, np.ndarray]:

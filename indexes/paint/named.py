@@ -26,10 +26,14 @@ from indexes.validation import as_bound_array
 __all__ = [
     "FORMS",
     "FirstLists",
+    "Key",
     "NamedPaint",
     "NamedPaintArrays",
     "ObjectStates",
     "Painted",
+    "Painting",
+    "Update",
+    "columns_of",
     "joined",
 ]
 
@@ -38,7 +42,7 @@ FORMS: dict[str, Any] = {"dense": PaintDense, "sparse": PaintSparse}
 _NOWHERE = np.iinfo(np.int64).min  # the rank of an object that the server does not know
 
 Key = tuple[float, float, bytes]  # y, x, id: the order of objects
-_Update = tuple[int, float, float]  # rank, old y, new y; nan: absent
+Update = tuple[int, float, float]  # rank, old y, new y; nan: absent
 
 
 class ObjectStates(NamedTuple):
@@ -101,8 +105,10 @@ class NamedPaint:
     """
 
     def __init__(self, k: int, form: str = "dense", epsilon: float | None = None) -> None:
-        self.k, self.form, self.epsilon = k, form, epsilon
-        self.server: PaintServer = FORMS[form](k, epsilon)
+        self._start(k, form, epsilon, FORMS[form](k, epsilon))
+
+    def _start(self, k: int, form: str, epsilon: float | None, server: PaintServer) -> None:
+        self.k, self.form, self.epsilon, self.server = k, form, epsilon, server
         self._size = cell_size(k)
         self._objects: dict[bytes, _Object] = {}
         self._cells: dict[int, list[Key]] = {}
@@ -148,13 +154,21 @@ class NamedPaint:
         for id, at, value, cell in zip(ids, x.tolist(), y.tolist(), cells, strict=True):
             self._objects[id] = _Object(at, value, cell)
             self._cells.setdefault(cell, []).append((value, at, id))
-        updates: list[_Update] = []
+        updates: list[Update] = []
         for cell, keys in self._cells.items():
             keys.sort()
             self._lay_out(cell, [id for _, _, id in keys[: self.k]], updates)
         if updates:
-            at_ranks, _, new = _columns(updates)
+            at_ranks, _, new = columns_of(updates)
             self.server.objects.put_many(np.column_stack([at_ranks, new]))
+
+    def take_in(self, ids: Sequence[bytes], xs: Any, ys: Any) -> None:
+        """Objects that have come, changed or (y = nan) gone, each once; nobody is told."""
+        if self._objects:
+            self.put_batch(ids, xs, ys)
+            return
+        there = [i for i, y in enumerate(ys) if y == y]
+        self.load(*([column[i] for i in there] for column in (ids, xs, ys)))
 
     def put_many(self, ids: Sequence[bytes], xs: Any, ys: Any) -> Painted:
         """Objects that come, change or (y = nan) go, one after the other: each is a group.
@@ -186,8 +200,8 @@ class NamedPaint:
         return zip(ids, x.tolist(), y.tolist(), cells.tolist(), strict=True)
 
     def _change(
-        self, id: bytes, x: float, y: float, cell: int, painting: "_Painting"
-    ) -> list[_Update]:
+        self, id: bytes, x: float, y: float, cell: int, painting: "Painting"
+    ) -> list[Update]:
         """Give an object another x and y (nan: none), and say what the server has to be told."""
         known = self._objects.get(id)
         if known is not None and known.x == x and known.y == y:
@@ -229,14 +243,14 @@ class NamedPaint:
         id: bytes,
         old: _Object | None,
         old_y: float,
-        painting: "_Painting",
-    ) -> list[_Update]:
+        painting: "Painting",
+    ) -> list[Update]:
         """What the server has to be told after an object has changed.
 
         `cells` has the ids that the server knew of, by cell; `old` is what the object was, with
         `old_y`, or still is, if its x is the same.
         """
-        updates: list[_Update] = []
+        updates: list[Update] = []
         arriving: list[tuple[int, list[bytes], list[bytes]]] = []
         for cell, before in cells.items():
             after = self._best(cell)
@@ -263,12 +277,12 @@ class NamedPaint:
         painting.add(updates)
         painting.flush()
         self.forget_left()
-        laid_out: list[_Update] = []
+        laid_out: list[Update] = []
         for cell, after, _ in crowded:
             self._lay_out(cell, after, laid_out)
         return laid_out
 
-    def _lay_out(self, cell: int, ids: list[bytes], updates: list[_Update]) -> None:
+    def _lay_out(self, cell: int, ids: list[bytes], updates: list[Update]) -> None:
         """Give all objects of a cell that the server knows a place, evenly, by x and id."""
         step = (self._size - 1) / (len(ids) + 1)
         in_order = sorted(ids, key=lambda one: (self._objects[one].x, one))
@@ -280,8 +294,8 @@ class NamedPaint:
         cell: int,
         after: list[bytes],
         coming: list[bytes],
-        updates: list[_Update],
-        painting: "_Painting",
+        updates: list[Update],
+        painting: "Painting",
     ) -> bool:
         """Put those that come between their neighbours in the cell, or (False) nobody."""
         first, behind = cell * self._size, (cell + 1) * self._size - 1
@@ -309,13 +323,13 @@ class NamedPaint:
             self._take(one, rank, updates)
         return True
 
-    def _take(self, id: bytes, rank: int, updates: list[_Update]) -> None:
+    def _take(self, id: bytes, rank: int, updates: list[Update]) -> None:
         held = self._objects[id]
         held.rank = rank
         self._at[rank] = (id, held.x)
         updates.append((rank, nan, held.y))
 
-    def _leave(self, held: _Object, y: float, updates: list[_Update]) -> None:
+    def _leave(self, held: _Object, y: float, updates: list[Update]) -> None:
         updates.append((held.rank, y, nan))
         self._left.setdefault(held.cell, set()).add(held.rank)
         held.rank = _NOWHERE
@@ -384,26 +398,29 @@ class NamedPaint:
     def from_arrays(cls, arrays: NamedPaintArrays) -> Self:
         k, epsilon, form = arrays.settings.tolist()
         server = cls(int(k), list(FORMS)[int(form)], epsilon or None)
+        server._restore(arrays)
+        return server
+
+    def _restore(self, arrays: NamedPaintArrays) -> None:
         data, ends = arrays.id_data.tobytes(), np.cumsum(arrays.id_lengths).tolist()
         ids = [data[start:end] for start, end in pairwise([0, *ends])]
-        cells = (ranks(arrays.x) // server._size).tolist()
+        cells = (ranks(arrays.x) // self._size).tolist()
         columns = (arrays.x.tolist(), arrays.y.tolist(), cells, arrays.rank.tolist())
         for id, x, y, cell, rank in zip(ids, *columns, strict=True):
-            server._objects[id] = held = _Object(x, y, cell)
-            server._cells.setdefault(cell, []).append((y, x, id))
+            self._objects[id] = held = _Object(x, y, cell)
+            self._cells.setdefault(cell, []).append((y, x, id))
             if rank != _NOWHERE:
                 held.rank = rank
-                server._at[rank] = (id, x)
-        for keys in server._cells.values():
+                self._at[rank] = (id, x)
+        for keys in self._cells.values():
             keys.sort()
         known = arrays.rank != _NOWHERE
-        server.server.load(np.column_stack([floats(arrays.rank[known]), arrays.y[known]]))
+        self.server.load(np.column_stack([floats(arrays.rank[known]), arrays.y[known]]))
         if len(arrays.lows):
-            server.server.subscribe_many(arrays.subscriptions, arrays.lows, arrays.highs)
+            self.server.subscribe_many(arrays.subscriptions, arrays.lows, arrays.highs)
         else:
             none = np.zeros(len(arrays.subscriptions))
-            server.server.subscribe_many(arrays.subscriptions, none, none)
-        return server
+            self.server.subscribe_many(arrays.subscriptions, none, none)
 
     def check(self) -> None:
         """Raise `AssertionError` unless every structural invariant holds."""
@@ -429,7 +446,7 @@ class NamedPaint:
         assert dict(zip(inside.x.tolist(), inside.y.tolist(), strict=True)) == placed
 
 
-class _Painting:
+class Painting:
     """Updates on their way to the server, and what it has said."""
 
     def __init__(self, owner: NamedPaint) -> None:
@@ -437,10 +454,10 @@ class _Painting:
         self.gone: list[tuple[int, bytes, float]] = []  # group, id, new x
         self._owner = owner
         self._batch = PaintBatch(owner.server)
-        self._updates: list[_Update] = []
+        self._updates: list[Update] = []
         self._parts: list[Painted] = []
 
-    def add(self, updates: list[_Update]) -> None:
+    def add(self, updates: list[Update]) -> None:
         raise NotImplementedError
 
     def flush(self) -> None:
@@ -452,21 +469,21 @@ class _Painting:
         self._owner.forget_left()
         return joined(self._parts, self.gone)
 
-    def _at_once(self, updates: list[_Update]) -> None:
+    def _at_once(self, updates: list[Update]) -> None:
         if updates:
-            table = self._batch.update_many(*_columns(updates))
+            table = self._batch.update_many(*columns_of(updates))
             group = np.full(len(table.x), self.group, np.int64)
             self._parts.append(self._owner.painted(table, group))
 
 
-class _OneByOne(_Painting):
+class _OneByOne(Painting):
     """An object that changes by one update waits for others, which are given together."""
 
     def __init__(self, owner: NamedPaint) -> None:
         super().__init__(owner)
         self._groups: list[int] = []
 
-    def add(self, updates: list[_Update]) -> None:
+    def add(self, updates: list[Update]) -> None:
         if len(updates) == 1:
             self._groups.append(self.group)
             self._updates += updates
@@ -476,14 +493,14 @@ class _OneByOne(_Painting):
 
     def flush(self) -> None:
         if self._updates:
-            table = self._owner.server.update_many(*_columns(self._updates))
+            table = self._owner.server.update_many(*columns_of(self._updates))
             group = np.array(self._groups, np.int64)[table.event]
             self._parts.append(self._owner.painted(table, group))
             self._groups, self._updates = [], []
 
 
-class _AtOnce(_Painting):
-    def add(self, updates: list[_Update]) -> None:
+class _AtOnce(Painting):
+    def add(self, updates: list[Update]) -> None:
         self._updates += updates
 
     def flush(self) -> None:
@@ -491,9 +508,10 @@ class _AtOnce(_Painting):
         self._updates = []
 
 
-def _columns(updates: list[_Update]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    ranked, old, new = zip(*updates, strict=True)
-    return floats(np.array(ranked, np.int64)), np.array(old), np.array(new)
+def columns_of(updates: list[Update]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x, old y and new y, as servers want them."""
+    ranked, old, new = zip(*updates, strict=True) if updates else ((), (), ())
+    return floats(np.array(ranked, np.int64)), np.array(old, float), np.array(new, float)
 
 
 def joined(parts: Sequence[Painted], gone: Sequence[tuple[int, bytes, float]]) -> Painted:

@@ -40,6 +40,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from indexes.paint.batch import worsened_first
 from indexes.paint.messages import MessageTable
 from indexes.paint.objects import Key, ObjectArrays, ObjectIndex, as_objects
 from indexes.paint.painting import (
@@ -57,7 +58,7 @@ from indexes.paint.regions import LEFT, RIGHT, Staircase, influence_interval
 from indexes.paint.server import PaintDense, ServerArrays, Updates, table_of
 from indexes.validation import as_number_array, require_finite
 
-__all__ = ["PaintServers", "Slice", "SlicedObjects"]
+__all__ = ["Others", "PaintServers", "PaintShare", "Slice", "SlicedObjects"]
 
 
 class Slice(Protocol):
@@ -156,7 +157,8 @@ class SlicedObjects:
             x = (twice if len(twice) else known)[0]
             raise KeyError(f"x: got {x} a second time when a new object was expected")
         for part, there in zip(self.slices, self._shares(table[:, 0]), strict=True):
-            part.put_many(table[there])
+            if len(there):
+                part.put_many(table[there])
 
     def _shares(self, xs: np.ndarray) -> list[np.ndarray]:
         """The places of those x that are in each slice."""
@@ -252,33 +254,18 @@ class PaintServers(PaintDense):
         self, net: Updates, updated: ObjectIndex, worsened: np.ndarray, improved: np.ndarray
     ) -> MessageTable:
         self.objects.visited.clear()
-        painting, brush, rows = _Painting(self), self.brush, _rows(net)
+        rows = _rows(net)
         for x, _, new in rows:
             self._set(x, new)
-        changed = {x for x, _, _ in rows}
-        after, before = self.objects, _Before(self.objects, updated, changed)
+        batch = _Batch(self, updated, {x for x, _, _ in rows})
         unchanged: dict[float, float] = {}
         for event in worsened.tolist():
-            x, old, new = rows[event]
-            painting.stand(after, brush.stale, x, old)
-            painting.stand(before, brush.before, x, old)
-            if new == inf:
-                rule_out(brush.stairs)
-            else:
-                painting.stand(after, brush.stairs, x, new)
-            painting.tell(tell_worsened, event, x, new)
-            for field, values in zip(brush.stairs, brush.stale, strict=True):
-                field[:] = values
-            unchanged |= {at: y for at, y in painting.sweep(x, old, new) if at not in changed}
+            unchanged |= batch.worsen(event, *rows[event])
         for x, y in sorted(unchanged.items()):
-            painting.stand(after, brush.stairs, x, y)
-            painting.stand(before, brush.before, x, y)
-            painting.tell(tell_gain, -1, x, y)
+            batch.gain(x, y)
         for event in improved.tolist():
-            x, _, new = rows[event]
-            painting.stand(after, brush.stairs, x, new)
-            painting.tell(tell_region, event, x, new)
-        return painting.table()
+            batch.improve(event, *rows[event])
+        return batch.painting.table()
 
     def _set(self, x: float, y: float) -> None:
         if y == inf:
@@ -294,6 +281,95 @@ class PaintServers(PaintDense):
     def _from_settings(cls, settings: list[float]) -> Self:
         k, epsilon, *boundaries = settings
         return cls(int(k), boundaries, epsilon or None)
+
+
+class Others(Protocol):
+    """The servers of a batch that run at the same time, each with a slice."""
+
+    def gather(self, mine: bytes) -> list[bytes]:
+        """What every server gives, by slice, once all have; all call it equally often."""
+
+
+class PaintShare(PaintServers):
+    """One of several servers that paint a batch together, each its own slice's objects.
+
+    The objects of the other slices are asked for their answers, and never changed from here.  A
+    batch is a round or more: a server that has no updates for a round takes part in it without.
+    What all servers say in a round is, in the order of `places`, what one server would say.
+    """
+
+    def __init__(
+        self,
+        k: int,
+        boundaries: ArrayLike,
+        epsilon: float | None,
+        number: int,
+        slices: Sequence[Slice],
+        others: Others,
+    ) -> None:
+        super().__init__(k, boundaries, epsilon, slices)
+        self._number, self._others = number, others
+        self.is_done = False  # this server has no more updates after those of the next round
+        self.all_done = False  # as all of them said in the last round
+        self.places = np.empty(0, np.int64)  # of the last round's messages, among those of all
+
+    def paint_batch(
+        self, net: Updates, updated: ObjectIndex, worsened: np.ndarray, improved: np.ndarray
+    ) -> MessageTable:
+        said = self._others.gather(np.column_stack(net).tobytes() + bytes([self.is_done]))
+        self.all_done = all(one[-1] for one in said)
+        parts = [np.frombuffer(one[:-1], np.float64).reshape(-1, 3) for one in said]
+        x, old, _ = everything = np.concatenate(parts).T
+        first = sum(map(len, parts[: self._number]))
+        rows = _rows(net)
+        for at, _, new in rows:
+            self._set(at, new)
+        self._others.gather(b"")  # now all objects are as they will be
+        there = np.column_stack([x, old])[np.isfinite(old)]
+        batch, places = _Batch(self, ObjectIndex.build(there), set(x.tolist())), _Places()
+        turn = {int(event): at for at, event in enumerate(worsened_first(*everything))}
+        unchanged: dict[float, float] = {}
+        for event in worsened.tolist():
+            unchanged |= batch.worsen(event, *rows[event])
+            places.note(batch.painting, turn[first + event])
+        gained = np.array(sorted(unchanged.items()), np.float64).reshape(-1, 2)
+        found = self._others.gather(gained.tobytes())
+        all_gained = np.unique(
+            np.concatenate([np.frombuffer(one, np.float64).reshape(-1, 2) for one in found]), axis=0
+        )
+        for at, (gained_x, y) in enumerate(all_gained.tolist(), len(turn)):
+            if self.objects.home(gained_x) == self._number:
+                batch.gain(gained_x, y)
+                places.note(batch.painting, at)
+        for event in improved.tolist():
+            batch.improve(event, *rows[event])
+            places.note(batch.painting, len(turn) + len(all_gained) + first + event)
+        self._others.gather(b"")  # nobody asks any more for objects as they are now
+        self.places = places.of_all()
+        return batch.painting.table()
+
+    def to_arrays(self) -> ServerArrays:
+        """Of its own slice."""
+        objects = self.objects.slices[self._number].to_arrays()
+        settings = np.array([self.k, self.epsilon or 0.0, *self.objects.boundaries])
+        return ServerArrays(settings, *objects, *self._saved_subscriptions())
+
+
+class _Places:
+    """Where among the messages of all servers those of this one belong."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, int]] = []
+        self._used = 0
+
+    def note(self, painting: "_Painting", place: int) -> None:
+        """What was said since the last note."""
+        self._runs.append((place, painting.used - self._used))
+        self._used = painting.used
+
+    def of_all(self) -> np.ndarray:
+        places, counts = np.array(self._runs, np.int64).reshape(-1, 2).T
+        return np.repeat(places, counts)
 
 
 def _rows(updates: Updates) -> list[tuple[float, float, float]]:
@@ -321,15 +397,49 @@ class _Before:
         return sorted(found, reverse=side == "left")[:k]
 
 
+class _Batch:
+    """The steps of a batch (see `batch`), once all objects are as they will be."""
+
+    def __init__(self, server: "PaintServers", updated: ObjectIndex, changed: set[float]) -> None:
+        self.painting = _Painting(server)
+        self._brush, self._changed = server.brush, changed
+        self._after = server.objects
+        self._before = _Before(server.objects, updated, changed)
+
+    def worsen(self, event: int, x: float, old: float, new: float) -> dict[float, float]:
+        """Tell of a worsened object; the unchanged ones that it lets into lists, y by x."""
+        painting, brush = self.painting, self._brush
+        painting.stand(self._after, brush.stale, x, old)
+        painting.stand(self._before, brush.before, x, old)
+        if new == inf:
+            rule_out(brush.stairs)
+        else:
+            painting.stand(self._after, brush.stairs, x, new)
+        painting.tell(tell_worsened, event, x, new)
+        for field, values in zip(brush.stairs, brush.stale, strict=True):
+            field[:] = values
+        return {at: y for at, y in painting.sweep(x, old, new) if at not in self._changed}
+
+    def gain(self, x: float, y: float) -> None:
+        """Tell of an unchanged object those that have it now and had not."""
+        self.painting.stand(self._after, self._brush.stairs, x, y)
+        self.painting.stand(self._before, self._brush.before, x, y)
+        self.painting.tell(tell_gain, -1, x, y)
+
+    def improve(self, event: int, x: float, old: float, new: float) -> None:
+        self.painting.stand(self._after, self._brush.stairs, x, new)
+        self.painting.tell(tell_region, event, x, new)
+
+
 class _Painting:
     """The messages so far, and the steps that write them."""
 
     def __init__(self, server: PaintServers) -> None:
         self._objects, self._brush, self._group = server.objects, server.brush, server.group
-        self._messages, self._used = np.empty((16, COLUMNS)), 0
+        self._messages, self.used = np.empty((16, COLUMNS)), 0
 
     def table(self) -> MessageTable:
-        return table_of(self._messages[: self._used])
+        return table_of(self._messages[: self.used])
 
     def stand(
         self, objects: SlicedObjects | _Before, stairs: Staircase, x: float, y: float
@@ -356,6 +466,6 @@ class _Painting:
 
     def tell(self, kernel: Callable[..., Any], event: int, *objects: float) -> None:
         """Let a step of `painting` write its messages."""
-        self._messages, self._used = kernel(
-            None, self._brush, self._group, self._messages, self._used, event, *objects
+        self._messages, self.used = kernel(
+            None, self._brush, self._group, self._messages, self.used, event, *objects
         )

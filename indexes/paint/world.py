@@ -187,13 +187,9 @@ class World:
 
     def load(self, changes: Mapping[bytes, tuple[float, float]]) -> None:
         """Net changes of objects that nobody is told of: x and y by id; y = nan: gone."""
-        if not self.paint.objects:
-            there = {id: point for id, point in changes.items() if point[1] == point[1]}
-            xs, ys = ([point[i] for point in there.values()] for i in range(2))
-            self.paint.load(list(there), xs, ys)
-        elif changes:
+        if changes:
             xs, ys = ([point[i] for point in changes.values()] for i in range(2))
-            self.paint.put_batch(list(changes), xs, ys)
+            self.paint.take_in(list(changes), xs, ys)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         keys, lives, lows, highs, ks = self.subscribers()
