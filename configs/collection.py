@@ -69,6 +69,9 @@ class Collection(Section):
     zone_bounds: tuple[float, ...] = ()
     painter: Literal["live", "batch"] = "live"  # a worker, or the Spark job
     paint: Literal["dense", "sparse"] = "sparse"
+    # Of painter: batch and paint: dense. In how many slices of x the objects are kept and painted,
+    # each by a Spark task of its own; 1: in the job's driver.
+    slices: Annotated[int, Field(ge=1, le=1024)] = 1
     epsilon: Annotated[float, Field(gt=0, le=1)] | None = None
     deliver: Literal["lists", "messages"] = "lists"
     emit: Literal["list", "changes", "both"] = "both"
@@ -118,8 +121,9 @@ class Collection(Section):
         return value
 
     @field_validator(
-        "zones", "zone_bounds", "painter", "paint", "epsilon", "deliver", "emit", "min_interval_ms"
-    )
+        "zones", "zone_bounds", "painter", "paint", "slices", "epsilon", "deliver", "emit",
+        "min_interval_ms",
+    )  # fmt: skip
     @classmethod
     def _goes_with_lists(cls, value: Any, info: ValidationInfo) -> Any:
         kind = info.data.get("kind")
@@ -128,6 +132,16 @@ class Collection(Section):
             these = ", ".join(name for name, one in KINDS.items() if one.has_lists)
             raise expected(f"nothing: it is for kind {these}, and this is {kind}")
         return value
+
+    @field_validator("slices")
+    @classmethod
+    def _slices_are_painted_by_tasks(cls, slices: int, info: ValidationInfo) -> int:
+        painter, paint = info.data.get("painter"), info.data.get("paint")
+        if slices > 1 and (painter, paint) != ("batch", "dense"):
+            raise expected(
+                f"1, or painter: batch with paint: dense; this is {painter} with {paint}"
+            )
+        return slices
 
     @field_validator("zone_bounds")
     @classmethod

@@ -22,11 +22,11 @@ def job_name(settings: Settings, collection: Collection, job: str) -> str:
 
 class CollectionIO:
     def __init__(self, spark: SparkSession, settings: Settings, collection: Collection) -> None:
-        self._spark, self.settings, self.collection = spark, settings, collection
+        self.spark, self.settings, self.collection = spark, settings, collection
 
     def checkpoint(self, job: str) -> Checkpoint:
         name = job_name(self.settings, self.collection, job)
-        return Checkpoint(self._spark, f"{self.settings.spark.checkpoints}/{name}")
+        return Checkpoint(self.spark, f"{self.settings.spark.checkpoints}/{name}")
 
     def records(
         self, topic: str, starts: Offsets, ends: Offsets, divided: bool = False
@@ -36,8 +36,8 @@ class CollectionIO:
         A partition is read by one task; `divided`, by several if more can run than there are
         partitions.
         """
-        tasks = self._spark.sparkContext.defaultParallelism if divided else 1
-        reader = self._kafka(self._spark.read).option("assign", json.dumps({topic: list(ends)}))
+        tasks = self.spark.sparkContext.defaultParallelism if divided else 1
+        reader = self._kafka(self.spark.read).option("assign", json.dumps({topic: list(ends)}))
         reader = reader.option("startingOffsets", json.dumps({topic: starts}))
         reader = reader.option("minPartitions", str(tasks))
         frame: DataFrame = reader.option("endingOffsets", json.dumps({topic: ends})).load()
@@ -69,7 +69,7 @@ class CollectionIO:
 
     def _stream(self, topics: Sequence[str], once: bool) -> DataFrame:
         settings = self.settings.spark
-        reader = self._kafka(self._spark.readStream).option("subscribe", ",".join(topics))
+        reader = self._kafka(self.spark.readStream).option("subscribe", ",".join(topics))
         reader = reader.option("startingOffsets", "earliest")
         if not once:
             reader = reader.option("minOffsetsPerTrigger", str(settings.least_changes))

@@ -1,6 +1,7 @@
 """Worlds in the base store: what a batch painter knows as of the end of a batch.
 
     <objects topic>/<topic id>/<lineage>/<next object>-<next subscriptions, all shards>/world
+    … /slice-<i>    its objects, if these are kept in slices; `slice-<i>.<step>` on the way there
 
 A lineage is the batches of one checkpoint.  Where objects stand that share an x depends on how they
 came, so a world is a function of its batches, and worlds of other batches have other names.
@@ -30,6 +31,11 @@ class WorldName(Struct, frozen=True):
         safe = self.topic_id.replace("/", "_").replace("+", "-")
         where = f"{self.objects:020d}-{sum(self.subscriptions):020d}"
         return f"{self.topic}/{safe}/{self.lineage}/{where}/world"
+
+    def slice(self, number: int, step: int | None = None) -> str:
+        """The name of a slice of its objects; a step is one on the way to this world."""
+        folder = str(self).rpartition("/")[0]
+        return f"{folder}/slice-{number}" + ("" if step is None else f".{step}")
 
 
 def encode(name: WorldName, layout: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Parts:

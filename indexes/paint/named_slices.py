@@ -30,7 +30,7 @@ from indexes.paint.named import (
     joined,
 )
 from indexes.paint.objects import ObjectIndex
-from indexes.paint.servers import Others, PaintShare, Slice
+from indexes.paint.servers import Neighbour, Others, PaintShare
 
 __all__ = ["NamedSlice", "best_of", "boundaries_for", "in_one", "part_of"]
 
@@ -76,7 +76,7 @@ class NamedSlice(NamedPaint):
         ids: Sequence[bytes],
         xs: Any,
         ys: Any,
-        slices: Sequence[Slice],
+        slices: Sequence[Neighbour],
         others: Others,
     ) -> Painted:
         """Its part of a batch that all slices are given at the same time.
@@ -102,9 +102,7 @@ class NamedSlice(NamedPaint):
             self._behind is None or cell < self._behind
         )
 
-    def _change(
-        self, id: bytes, x: float, y: float, cell: int, painting: Painting
-    ) -> list[Update]:
+    def _change(self, id: bytes, x: float, y: float, cell: int, painting: Painting) -> list[Update]:
         if y != y or self._is_here(cell):
             return super()._change(id, x, y, cell, painting)
         if id not in self._objects:
@@ -184,9 +182,7 @@ def boundaries_for(cuts: Any, k: int) -> list[float]:
     return np.unique(floors(np.asarray(cuts, np.float64), cell_size(k))).tolist()
 
 
-def part_of(
-    arrays: NamedPaintArrays, boundaries: Sequence[float], number: int
-) -> NamedPaintArrays:
+def part_of(arrays: NamedPaintArrays, boundaries: Sequence[float], number: int) -> NamedPaintArrays:
     """The objects of some slice that are in slice `number` by other boundaries."""
     mine = np.searchsorted(boundaries, arrays.x, side="right") == number
     ends = np.cumsum(arrays.id_lengths)

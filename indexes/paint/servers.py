@@ -35,7 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from math import inf
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,14 +58,19 @@ from indexes.paint.regions import LEFT, RIGHT, Staircase, influence_interval
 from indexes.paint.server import PaintDense, ServerArrays, Updates, table_of
 from indexes.validation import as_number_array, require_finite
 
-__all__ = ["Others", "PaintServers", "PaintShare", "Slice", "SlicedObjects"]
+__all__ = ["Neighbour", "Others", "PaintServers", "PaintShare", "Slice", "SlicedObjects"]
 
 
-class Slice(Protocol):
-    """The objects of one slice of the x axis, wherever they are kept: see `ObjectIndex`."""
+class Neighbour(Protocol):
+    """What the sweep asks of the objects of a slice: see `ObjectIndex`."""
 
     def first_k(self, x: float, y: Key, k: int, side: str) -> list[float]: ...
     def min_y(self, low: float, high: float, y: Key) -> tuple[float, float] | None: ...
+
+
+class Slice(Neighbour, Protocol):
+    """The objects of one slice of the x axis, wherever they are kept: see `ObjectIndex`."""
+
     def top_k(self, low: float, high: float, k: int) -> list[tuple[float, float]]: ...
     def find_many(self, xs: np.ndarray) -> np.ndarray: ...
     def put(self, x: float, y: float) -> None: ...
@@ -304,10 +309,11 @@ class PaintShare(PaintServers):
         boundaries: ArrayLike,
         epsilon: float | None,
         number: int,
-        slices: Sequence[Slice],
+        slices: Sequence[Neighbour],
         others: Others,
     ) -> None:
-        super().__init__(k, boundaries, epsilon, slices)
+        """Of `slices` only the own one, `number`, has to be more than a neighbour."""
+        super().__init__(k, boundaries, epsilon, cast("Sequence[Slice]", slices))
         self._number, self._others = number, others
         self.is_done = False  # this server has no more updates after those of the next round
         self.all_done = False  # as all of them said in the last round

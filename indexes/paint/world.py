@@ -7,7 +7,7 @@ Subscriptions are known by their keys; a life is what a number stands for that i
 time a key subscribes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple, Self
@@ -87,10 +87,16 @@ class World:
     """`bounds` are those between zones."""
 
     def __init__(
-        self, k: int, form: str, epsilon: float | None, bounds: Sequence[float] = ()
+        self,
+        k: int,
+        form: str,
+        epsilon: float | None,
+        bounds: Sequence[float] = (),
+        paint: Any = None,
     ) -> None:
+        """`paint` is what stands for a `NamedPaint` if objects are kept elsewhere."""
         self.k = k
-        self.paint = NamedPaint(k, form, epsilon)
+        self.paint = NamedPaint(k, form, epsilon) if paint is None else paint
         self.bounds = list(bounds)
         self._subscribers: dict[bytes, _Subscriber] = {}
 
@@ -100,7 +106,8 @@ class World:
 
     @property
     def objects(self) -> int:
-        return self.paint.objects
+        count: int = self.paint.objects
+        return count
 
     @property
     def nbytes(self) -> int:
@@ -196,7 +203,7 @@ class World:
         objects = {_OF_OBJECTS + n: a for n, a in self.paint.to_arrays()._asdict().items()}
         # Ranges are here already, as they are.
         for name in ("subscriptions", "lows", "highs"):
-            del objects[_OF_OBJECTS + name]
+            objects.pop(_OF_OBJECTS + name, None)
         return objects | {
             "bounds": np.array(self.bounds, np.float64),
             "key_lengths": np.array([len(key) for key in keys], np.int32),
@@ -208,16 +215,19 @@ class World:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        none = {"subscriptions": np.empty(0, np.int64), "lows": np.empty(0), "highs": np.empty(0)}
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, np.ndarray],
+        restored: Callable[[dict[str, np.ndarray]], Any] | None = None,
+    ) -> Self:
+        """`restored` makes of its arrays what stands for a `NamedPaint`."""
         of_objects = {
             name.removeprefix(_OF_OBJECTS): array
             for name, array in arrays.items()
             if name.startswith(_OF_OBJECTS)
         }
-        paint = NamedPaint.from_arrays(NamedPaintArrays(**of_objects, **none))
-        world = cls(paint.k, paint.form, paint.epsilon, arrays["bounds"].tolist())
-        world.paint = paint
+        paint = (restored or _named_paint)(of_objects)
+        world = cls(paint.k, paint.form, paint.epsilon, arrays["bounds"].tolist(), paint)
         data, ends = arrays["key_data"].tobytes(), np.cumsum(arrays["key_lengths"]).tolist()
         keys = [data[start:end] for start, end in pairwise([0, *ends])]
         columns = (arrays[name] for name in ("lives", "lows", "highs", "ks"))
@@ -229,6 +239,11 @@ class World:
         self.paint.check()
         assert len(self.paint) == len(self._subscribers)
         assert self.bounds == sorted(set(self.bounds))
+
+
+def _named_paint(of_objects: dict[str, np.ndarray]) -> NamedPaint:
+    none = {"subscriptions": np.empty(0, np.int64), "lows": np.empty(0), "highs": np.empty(0)}
+    return NamedPaint.from_arrays(NamedPaintArrays(**of_objects, **none))
 
 
 def _for_zone(painted: Painted, mine: np.ndarray, numbers: np.ndarray) -> ZoneMessages:

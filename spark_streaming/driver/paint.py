@@ -11,6 +11,7 @@ store.  Without one, or if somebody else has spoken to the zones since, all list
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -26,8 +27,9 @@ from spark_streaming.collection_io import CollectionIO
 from spark_streaming.driver.batch_painter import BatchPainter, Takeover
 from spark_streaming.driver.checkpoints import Offsets
 from spark_streaming.driver.collection_job import CollectionJob
+from spark_streaming.driver.sliced_paint import SlicedPaint
 from spark_streaming.driver.topic_admin import LetterMark, topic_id_of
-from spark_streaming.driver.world_changes import WorldChanges, changes_from
+from spark_streaming.driver.world_changes import NO_CHANGES, WorldChanges, changes_from
 from spark_streaming.driver.zone_voice import PATIENCE_S, ZoneVoice
 from spark_streaming.errors import JobError
 from spark_streaming.tasks.read_changes import ReadPlan, read_changes
@@ -43,6 +45,7 @@ log = logging.getLogger(__name__)
 PAINT_BATCH = "paint-batch"
 
 _FROM_THE_START = -2
+_OBJECTS_AT_ONCE = 500_000  # of the log, where a world is built from its beginning
 _LOOK_S = 1.0
 _SAY_SOMETHING_S = 60.0  # so that `messages` always has a last record
 
@@ -84,6 +87,7 @@ class PaintJob(CollectionJob):
 
     def start(self, once: bool) -> StreamingQuery:
         """Start, or go on from the checkpoint; `once` ends with what is there now."""
+        self._require_room_for_slices()
         self._checkpoint.claim(self._identity(PAINT_BATCH))
         if not self._checkpoint.has("world.json"):
             self._checkpoint.write_json("world.json", {"lineage": uuid4().hex[:12]})
@@ -92,6 +96,15 @@ class PaintJob(CollectionJob):
         query = self._io.start(PAINT_BATCH, [self._objects, self.topic], self._on_batch, once)
         threading.Thread(target=self._watch, args=(query,), daemon=True).start()
         return query
+
+    def _require_room_for_slices(self) -> None:
+        slices, tasks = self._collection.slices, self._io.spark.sparkContext.defaultParallelism
+        if slices > tasks:
+            raise JobError(
+                f"collection {self._collection.name}: got {slices} slices, which are painted at"
+                f" the same time, expected no more than the {tasks} tasks that Spark can run",
+                "give Spark more cores, or cut the objects into fewer slices",
+            )
 
     def _identity(self, job: str) -> dict[str, Any]:
         return {**super()._identity(job), "objects": self._objects, "objects_id": self._objects_id}
@@ -114,6 +127,8 @@ class PaintJob(CollectionJob):
         marks = {topic: mark.read(range(self._partitions(topic)))
                  for topic, mark in self._marks.items()}  # fmt: skip
         painter = self._painter_before(batch_id)
+        if painter is not None:
+            self._name_slices(painter.world, end)
         name = f"takeovers/{batch_id}"
         document = self._checkpoint.read_json(name)
         how = None if document is None else Takeover(**document)
@@ -147,7 +162,7 @@ class PaintJob(CollectionJob):
             mark.move(ends[topic])
         # The world before this batch is needed until Spark has noted that the batch is done.
         if batch_id > 1:
-            self._store.drop(str(self._name_at(self._position(batch_id - 2))))
+            self._drop_world(self._name_at(self._position(batch_id - 2)))
 
     # The world before a batch.
 
@@ -174,14 +189,16 @@ class PaintJob(CollectionJob):
         name = self._name_at(at)
         try:
             arrays = worlds.decode(name, self._layout(), self._store.get(str(name)))
+            world = World.from_arrays(arrays, self._restored_slices(name))
         except (NotStored, BlobError) as reason:
             log.warning("building the world from the beginning of the topics: %s", reason)
             return None
-        world, epoch = World.from_arrays(arrays), int(arrays["epoch"][0])
-        return BatchPainter(self._collection, self._world_id, world, at, epoch)
+        return BatchPainter(self._collection, self._world_id, world, at, int(arrays["epoch"][0]))
 
     def _store_world(self, painter: BatchPainter) -> None:
         name = self._name_at(painter.at)
+        if isinstance(painter.world.paint, SlicedPaint):
+            painter.world.paint.settle()
         arrays = painter.world.to_arrays() | {"epoch": np.array([painter.epoch], np.int64)}
         parts = worlds.encode(name, self._layout(), arrays)
         self._store.put(str(name), parts)
@@ -193,7 +210,40 @@ class PaintJob(CollectionJob):
 
     def _layout(self) -> dict[str, Any]:
         of = self._collection
-        return {"k": of.k, "paint": of.paint, "epsilon": of.epsilon}
+        return {"k": of.k, "paint": of.paint, "epsilon": of.epsilon, "slices": of.slices}
+
+    # Objects in slices, if the collection wants several.
+
+    def _new_slices(self) -> SlicedPaint | None:
+        if self._collection.slices == 1:
+            return None
+        return SlicedPaint(self._io.spark, self._store_url.get_secret_value(), self._collection)
+
+    def _restored_slices(
+        self, name: WorldName
+    ) -> Callable[[dict[str, np.ndarray]], SlicedPaint] | None:
+        paint = self._new_slices()
+        if paint is None:
+            return None
+
+        def restored(arrays: dict[str, np.ndarray]) -> SlicedPaint:
+            paint.restore(arrays, name)
+            if not paint.is_stored():
+                raise NotStored(f"a slice of {name} is not there")
+            return paint
+
+        return restored
+
+    def _name_slices(self, world: World, end: Position) -> None:
+        """Whatever changes now is on the way to the world at the end of the batch."""
+        if isinstance(world.paint, SlicedPaint):
+            world.paint.goes_to(self._name_at(end))
+
+    def _drop_world(self, name: WorldName) -> None:
+        self._store.drop(str(name))
+        if self._collection.slices > 1:
+            for number in range(self._collection.slices):
+                self._store.drop(name.slice(number))
 
     def _position(self, batch_id: int) -> Position:
         """Where a batch ends."""
@@ -230,19 +280,28 @@ class PaintJob(CollectionJob):
         """The world at the end of a batch, of which nobody was told."""
         if painter is not None:
             changes = self._read(records, marks)
-        else:
-            of = self._collection
-            world = World(of.k, of.paint, of.epsilon, of.zone_bounds)
-            nowhere = Position(0, [0] * self._shards)
-            painter = BatchPainter(of, self._world_id, world, nowhere, 0)
-            changes = changes_from(
-                [
-                    self._table(self._records(topic, _starts(ends), ends), marks)
-                    for topic, ends in self._ends_of(end).items()
-                ]
-            )
-        painter.take_in(changes, end)
-        return changes, painter
+            painter.take_in(changes, end)
+            return changes, painter
+        of = self._collection
+        world = World(of.k, of.paint, of.epsilon, of.zone_bounds, self._new_slices())
+        self._name_slices(world, end)
+        painter = BatchPainter(of, self._world_id, world, Position(0, [0] * self._shards), 0)
+        for topic, starts, ends in self._pieces(end):
+            changes = changes_from([self._table(self._records(topic, starts, ends), marks)])
+            painter.take_in(changes, end)
+            self._count(changes, painter)
+        return NO_CHANGES, painter
+
+    def _pieces(self, end: Position) -> Iterator[tuple[str, Offsets, Offsets]]:
+        """All records up to there, in pieces that this process has room for."""
+        for topic, ends in self._ends_of(end).items():
+            at = _starts(ends)
+            if topic == self.topic:
+                yield topic, at, ends
+                continue
+            most = _OBJECTS_AT_ONCE if self._collection.slices > 1 else ends[0]
+            for start in range(0, ends[0], most):
+                yield topic, {0: start or _FROM_THE_START}, {0: min(start + most, ends[0])}
 
     def _ends_of(self, end: Position) -> dict[str, Offsets]:
         """Of the topics and partitions that have any records."""

@@ -63,3 +63,14 @@ def _net_lives(rows: pa.Table) -> LifeChanges:
         [(keys[row], int(numbers[row])) for row in ended.tolist()],
         {},
     )
+
+
+NO_CHANGES = WorldChanges(
+    [],
+    np.empty(0),
+    np.empty(0),
+    np.empty(0, np.int64),
+    LifeChanges([], np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int32), [], {}),
+    {},
+    {},
+)

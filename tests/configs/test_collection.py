@@ -184,6 +184,9 @@ def test_settings_of_lists_are_for_kinds_that_have_them(write, setting):
         ("zones: 3\nzone_bounds: [1, 1]", "zone_bounds"),
         ("zone_bounds: [.nan]", "zone_bounds"),
         ("zone_bounds: [.inf]", "zone_bounds"),
+        ("slices: 2", "slices"),
+        ("painter: batch\nslices: 2", "slices"),
+        ("painter: batch\npaint: dense\nslices: 0", "slices"),
     ],
 )
 def test_a_bad_setting_of_lists_is_refused(write, settings, field):

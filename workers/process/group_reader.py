@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 
 _IDLE_S = 0.25
 _COMMIT_EVERY_S = 1.0
+# At the end of a partition the client says so.  If it says nothing of any partition for so long, it
+# is not reading: seen when it was assigned anew twice while the broker had much to do.
+_SILENT_S = 10.0
 
 
 class Owner(Protocol):
@@ -51,7 +54,12 @@ class GroupReader:
     """
 
     def __init__(
-        self, context: Context, topic: str, owner: Owner, besides: Sequence[str] = ()
+        self,
+        context: Context,
+        topic: str,
+        owner: Owner,
+        besides: Sequence[str] = (),
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._context, self._topic, self._owner = context, context.names.topic(topic), owner
         self._watch = TopicWatch(context, [topic, *besides])
@@ -59,6 +67,8 @@ class GroupReader:
         self._topic_id = self._watch.id_of(topic)
         self._starts: dict[int, int] = {}  # of the partitions that are ours, where reading began
         self._moved = False
+        self._now = now
+        self._silent_since: float | None = None  # the assignment of which nothing was heard yet
         self._consumer: Consumer = context.consumer(context.role, {"enable.partition.eof": True})
         # Questions on the connection of the other would wait behind its fetch of further records.
         # What lies behind an open transaction exists, too.
@@ -80,6 +90,11 @@ class GroupReader:
         if self._moved:
             self._start_anew()
             return NOTHING
+        if batch != NOTHING:
+            self._silent_since = None
+        elif self._silent_since is not None and self._now() - self._silent_since >= _SILENT_S:
+            log.warning("%s: nothing was heard for %.0f s; reading anew", self._topic, _SILENT_S)
+            self._start_anew()
         return batch
 
     def start_at(self, partition: int, offset: int) -> None:
@@ -127,7 +142,11 @@ class GroupReader:
     def _start_anew(self) -> None:
         if self._starts:
             self._records.forget()
-            self._consumer.assign(self._places())
+            self._assign()
+
+    def _assign(self) -> None:
+        self._consumer.assign(self._places())
+        self._silent_since = self._now() if self._starts else None
 
     def _places(self) -> list[TopicPartition]:
         return [TopicPartition(self._topic, p, start) for p, start in self._starts.items()]
@@ -140,7 +159,7 @@ class GroupReader:
             self._starts[place.partition] = OFFSET_STORED if place.offset >= 0 else OFFSET_BEGINNING
         self._records.forget()
         self._owner.on_assigned(committed)
-        consumer.assign(self._places())
+        self._assign()
 
     def _understood(self, place: TopicPartition) -> TopicPartition:
         """What was committed for this topic; of one of the same name before it, no offset."""
