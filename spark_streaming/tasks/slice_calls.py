@@ -16,7 +16,7 @@ from indexes.paint.objects import Key, ObjectIndex
 
 log = logging.getLogger(__name__)
 
-_MOST_BYTES = 1024 * 1024
+_BUFFER = 1024 * 1024
 PATIENCE_S = 120.0
 
 
@@ -72,7 +72,7 @@ class SliceServer:
         with asking:
             while True:
                 try:
-                    asked = _question.decode(asking.recv_bytes(_MOST_BYTES))
+                    asked = _question.decode(asking.recv_bytes(_BUFFER))
                     if isinstance(asked, _FirstK):
                         key = asked.y, asked.key_x
                         found = self._objects.first_k(asked.x, key, asked.k, asked.side)
@@ -110,7 +110,7 @@ class RemoteSlice:
             raise TimeoutError(
                 f"the task at {self._address} did not answer in {self._patience_s} s"
             )
-        return self._connection.recv_bytes(_MOST_BYTES)
+        return self._connection.recv_bytes(_BUFFER)
 
 
 def _as_pair(y: Key) -> tuple[float, float]:

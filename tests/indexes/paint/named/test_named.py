@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from indexes.paint.named import NamedPaint
 from tests.effort import effort
 from tests.indexes.intervals.columns import SHRINKING
-from tests.indexes.paint import listeners as some
 from tests.indexes.paint.audience import contents, copied
-from tests.indexes.paint.listeners import INF, NAN, Listener, Room, columns, messages
+from tests.indexes.paint.named import listeners as some
+from tests.indexes.paint.named.listeners import INF, NAN, Listener, Room, columns, messages
 
 
 def said(painted):

@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from indexes.paint.lists import DISPLACED, LEFT_RANGE, REMOVED, SubscriberLists
 from indexes.paint.named import NamedPaint
 from tests.indexes.intervals.columns import SHRINKING
-from tests.indexes.paint import listeners as some
 from tests.indexes.paint.audience import copied
-from tests.indexes.paint.listeners import INF, columns, value_of
+from tests.indexes.paint.named import listeners as some
+from tests.indexes.paint.named.listeners import INF, columns, value_of
 from tests.oracles import range_topk as oracle
 
 OPERATIONS = ["leave", "enter", "move", "update"]

@@ -10,7 +10,7 @@ import pytest
 from indexes.paint.named import NamedPaint, NamedPaintArrays
 from indexes.paint.named_slices import NamedSlice, best_of, boundaries_for, in_one, part_of
 from tests.effort import effort
-from tests.indexes.paint.listeners import Listener, messages
+from tests.indexes.paint.named.listeners import Listener, messages
 from tests.oracles.range_topk import top_k
 
 INF, NAN = float("inf"), float("nan")
