@@ -53,6 +53,7 @@ _IN_SPARK = tuple(
     f"tests/spark_streaming/{name}.py"
     for name in (
         "paint/test_paint_batch",
+        "paint/test_slices",
         "test_backfill",
         "test_backfill_fleet",
         "test_backfill_killed",

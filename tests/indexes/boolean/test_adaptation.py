@@ -24,6 +24,7 @@ def pairs(count, first=0):
     ]
 
 
+@pytest.mark.large
 def test_rows_move_to_the_column_that_few_events_have(monkeypatch):
     """Rank feedback: the loss of l-nodes under a column that every event has is too great."""
     monkeypatch.setattr(be_star_tree, "WINDOW", 50)
@@ -96,6 +97,7 @@ def test_a_large_tree_is_replaced_a_few_rows_at_a_time(monkeypatch):
     ]
 
 
+@pytest.mark.large
 def test_rows_deleted_and_replaced_while_the_next_tree_grows_are_right(monkeypatch):
     monkeypatch.setattr(be_star_tree, "_AT_ONCE", 10)
     tree, expected = BEStarTree(leaf_capacity=4, partition=2), Expressions()
@@ -116,6 +118,7 @@ def test_rows_deleted_and_replaced_while_the_next_tree_grows_are_right(monkeypat
     assert tree.match_many(PROBES) == [expected.match(event) for event in PROBES]
 
 
+@pytest.mark.large
 def test_a_known_domain_parts_an_attribute_before_values_are_seen():
     """Without the hint all values of a new attribute have one code until codes are learnt."""
     visited = {}
@@ -145,6 +148,7 @@ def test_domains_that_make_no_sense_are_refused_by_name(domains):
         BEStarTree(domains=domains)
 
 
+@pytest.mark.large
 def test_what_bounds_leave_out_is_counted():
     rng = np.random.default_rng(3)
     names = [f"a{i}" for i in range(12)]

@@ -63,6 +63,7 @@ def test_an_event_without_the_attributes_looks_at_nothing():
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.large
 def test_the_best_of_many_matches_are_found_by_evaluating_few(weighted):
     """Everything matches: only bounds of weights can save work."""
     rng = np.random.default_rng(1)

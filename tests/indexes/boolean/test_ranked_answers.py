@@ -36,6 +36,7 @@ def test_a_bound_bears_that_all_members_weigh_the_same(weight, little):
 
 @settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
+@pytest.mark.large
 def test_answers_are_right_however_far_weights_are_apart(seed, k, one_by_one):
     """Many of a few weights, so that whole l-nodes have the same; some vanish beside others."""
     rng = np.random.default_rng(seed)
@@ -62,6 +63,7 @@ def test_answers_are_right_however_far_weights_are_apart(seed, k, one_by_one):
 
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([12, 40, 120]), st.sampled_from([4, 8, 16]))
+@pytest.mark.large
 def test_answers_are_right_after_buckets_were_merged(seed, columns, capacity):
     """Members come to l-nodes that spread columns in another way."""
     rng = np.random.default_rng(seed)

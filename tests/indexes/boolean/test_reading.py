@@ -29,6 +29,7 @@ def test_l_nodes_are_bounded_if_they_have_many_members_that_may_match(values, pr
     assert (tree.leaves_pruned > 0) == pruned
 
 
+@pytest.mark.large
 def test_l_nodes_with_more_members_than_are_sifted_at_once():
     """Each value leaves the members of the other one behind, though they share an l-node."""
     count = 2 * SIFTED * CHUNK + 600

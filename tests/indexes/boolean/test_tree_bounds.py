@@ -59,6 +59,7 @@ def bounds_of(t, r, events, columns, bounds, members, reached, scores):
     st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30, 1e300]),
     st.sampled_from([1.0, 1e-12, 1e-33, 1e-44, 1e30]),
 )
+@pytest.mark.large
 def test_no_bound_is_below_the_score_of_a_member(seed, columns, capacity, one_by_one, scale, size):
     """Columns are folded to 32, 64 and 128, where several of them meet.
 

@@ -1,6 +1,7 @@
 """How the columns of an l-node are spread over its groups and marks."""
 
 import numpy as np
+import pytest
 
 from indexes.boolean import BEStarTree, Predicate
 from indexes.boolean.row_words import COLUMN_MASK, SIZE_MASK
@@ -44,6 +45,7 @@ def sample(attributes, of, count, rng):
             yield [Predicate(f"n{i}", "=", 1) for i in (drawn[0], *names)]
 
 
+@pytest.mark.large
 def test_the_few_columns_of_an_l_node_seldom_meet():
     conjunctions = list(sample(14, 400, 40, np.random.default_rng(0)))
     tree = BEStarTree.build(np.arange(len(conjunctions)), conjunctions)

@@ -39,6 +39,7 @@ def sorted_boxes(count):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.large
 def test_skewed_inserts_leave_the_tree_shallow(reverse):
     count = 1_500
     lows, highs = (ends[::-1] if reverse else ends for ends in sorted_boxes(count))

@@ -11,23 +11,9 @@ from pathlib import Path
 import pytest
 
 from spark_streaming.driver.zone_voice import ZonesLate
-from tests.spark_streaming.paint.list_collection import ListStage
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_S = 240
-
-
-@pytest.fixture
-def make_lists(make_stage):
-    made = []
-
-    def make(**declared):
-        made.append(ListStage(make_stage, **declared))
-        return made[-1]
-
-    yield make
-    for lists in made:
-        lists.zones.close()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import random
 import pytest
 
 from spark_streaming.errors import JobError
-from tests.spark_streaming.paint.test_paint_batch import make_lists  # noqa: F401 (a fixture)
 
 SLICED = {"paint": "dense", "slices": 2}
 
@@ -15,7 +14,7 @@ def names(lists):
     return sorted(str(name).rpartition("/")[2] for name in lists.stage.blobs())
 
 
-def test_lists_are_those_of_brute_force_after_every_batch(spark, make_lists):  # noqa: F811
+def test_lists_are_those_of_brute_force_after_every_batch(spark, make_lists):
     """Many objects share an x, and move from slice to slice."""
     lists, chance = make_lists(**SLICED), random.Random(1)
     with lists.zones:
@@ -29,7 +28,7 @@ def test_lists_are_those_of_brute_force_after_every_batch(spark, make_lists):  #
     assert names(lists) == ["slice-0", "slice-0", "slice-1", "slice-1", "world", "world"]
 
 
-def test_a_batch_that_is_repeated_says_and_stores_the_same(spark, make_lists):  # noqa: F811
+def test_a_batch_that_is_repeated_says_and_stores_the_same(spark, make_lists):
     lists, chance = make_lists(**SLICED), random.Random(2)
     with lists.zones:
         for _ in range(2):
@@ -49,7 +48,7 @@ def test_a_batch_that_is_repeated_says_and_stores_the_same(spark, make_lists):  
     assert lists.stage.blobs() == stored
 
 
-def test_slices_say_what_one_driver_says(spark, make_lists):  # noqa: F811
+def test_slices_say_what_one_driver_says(spark, make_lists):
     """Of objects that never share an x, to the byte but for the ids of topics."""
     chance = random.Random(3)
     rows = [
@@ -76,7 +75,7 @@ def test_slices_say_what_one_driver_says(spark, make_lists):  # noqa: F811
     assert told[0] == told[1]
 
 
-def test_a_slice_that_is_lost_is_built_anew_with_the_world(spark, make_lists, monkeypatch):  # noqa: F811
+def test_a_slice_that_is_lost_is_built_anew_with_the_world(spark, make_lists, monkeypatch):
     """... in pieces of the log, so that no process holds all objects."""
     monkeypatch.setattr("spark_streaming.driver.paint._OBJECTS_AT_ONCE", 70)
     lists, chance = make_lists(**SLICED), random.Random(5)
@@ -92,7 +91,7 @@ def test_a_slice_that_is_lost_is_built_anew_with_the_world(spark, make_lists, mo
     assert names(lists) == ["slice-0", "slice-0", "slice-1", "slice-1", "world", "world"]
 
 
-def test_slices_are_cut_anew_when_one_has_grown(spark, make_lists, monkeypatch):  # noqa: F811
+def test_slices_are_cut_anew_when_one_has_grown(spark, make_lists, monkeypatch):
     monkeypatch.setattr("spark_streaming.driver.sliced_paint._WORTH_CUTTING", 20)
     lists = make_lists(**SLICED)
     with lists.zones:
@@ -108,7 +107,7 @@ def test_slices_are_cut_anew_when_one_has_grown(spark, make_lists, monkeypatch):
     assert max(paint._counts) < 60
 
 
-def test_more_slices_than_spark_can_run_at_once_are_refused(spark, make_lists):  # noqa: F811
+def test_more_slices_than_spark_can_run_at_once_are_refused(spark, make_lists):
     lists = make_lists(paint="dense", slices=3)
     with pytest.raises(JobError, match="got 3 slices") as caught:
         lists.run(spark)
