@@ -14,10 +14,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from configs import Collection, Settings
 from spark_streaming.driver.checkpoints import Checkpoint, Offsets
 from spark_streaming.kafka_options import READING, spark_kafka_options
+from spark_streaming.metrics import query_name
 
 
-def job_name(settings: Settings, collection: Collection, job: str) -> str:
-    return f"{settings.prefix}.{collection.name}.{job}"
+def job_name(settings: Settings, collections: Sequence[Collection], job: str) -> str:
+    names = "+".join(collection.name for collection in collections)
+    return f"{settings.prefix}.{names}.{job}"
 
 
 class CollectionIO:
@@ -25,7 +27,7 @@ class CollectionIO:
         self.spark, self.settings, self.collection = spark, settings, collection
 
     def checkpoint(self, job: str) -> Checkpoint:
-        name = job_name(self.settings, self.collection, job)
+        name = job_name(self.settings, [self.collection], job)
         return Checkpoint(self.spark, f"{self.settings.spark.checkpoints}/{name}")
 
     def records(
@@ -51,9 +53,11 @@ class CollectionIO:
         once: bool,
     ) -> StreamingQuery:
         """Give `on_batch` what the job's checkpoint has not seen; `once` only what is there now."""
+        # The query's thread takes it over.  Within one pool tasks wait for all of an earlier query.
+        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.collection.name)
         writer = self._stream(topics, once).writeStream.foreachBatch(on_batch)
         writer = writer.option("checkpointLocation", self.checkpoint(job).path)
-        writer = writer.queryName(f"{self.collection.name} {job}")
+        writer = writer.queryName(query_name(self.collection.name, job))
         every = f"{round(self.settings.spark.trigger_s * 1000)} milliseconds"
         trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": every}
         return writer.trigger(**trigger).start()

@@ -1,5 +1,8 @@
 """What ends a job, said so that its operator can mend it."""
 
+from copy import copy
+from typing import Self
+
 
 class JobError(Exception):
     """The job cannot go on; `remedy` is what to do."""
@@ -9,6 +12,12 @@ class JobError(Exception):
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
         self.remedy = remedy
+
+    def of(self, collection: str) -> Self:
+        """The same, of one of the job's collections."""
+        said = copy(self)
+        said.args = (f"collection {collection}: {self}",)
+        return said
 
 
 class UsageError(JobError):

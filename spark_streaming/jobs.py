@@ -10,11 +10,14 @@ process, `tasks/` what Spark's tasks do for it.
 import argparse
 import logging
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 if __package__ in (None, ""):  # run by path: our folder must not stand for our packages
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from pyspark.sql import SparkSession
 
 from configs import (
     Collection,
@@ -34,7 +37,14 @@ from spark_streaming.driver.pieces import BackfillRequest
 from spark_streaming.driver.topic_admin import members_of, topic_id_of
 from spark_streaming.errors import JobError, UsageError
 from spark_streaming.kafka_options import executor_client
-from spark_streaming.running import await_query, serve_metrics, stop_on_signals
+from spark_streaming.running import (
+    Started,
+    await_queries,
+    await_query,
+    serve_metrics,
+    stop_on_signals,
+    stop_queries,
+)
 from spark_streaming.session import open_session
 from topics.catalogue import group_name, topic_name
 from topics.kinds import KINDS, Kind
@@ -77,11 +87,10 @@ def run_sopt_bases(
     """
     require(settings, collection, SOPT_BASES, ["subscriptions", "bases"])
     serving(serve_metrics(settings.http))
-    spark = open_session(settings.spark, job_name(settings, collection, SOPT_BASES), jars)
+    spark = open_session(settings.spark, job_name(settings, [collection], SOPT_BASES), jars)
     stopping = stop_on_signals()  # after PySpark, which has an answer to Ctrl-C of its own
     try:
-        progress = metrics.ProgressMetrics(collection.name, SOPT_BASES, spark.streams)
-        spark.streams.addListener(progress)
+        spark.streams.addListener(metrics.ProgressMetrics(spark.streams))
         job = BasesJob(CollectionIO(spark, settings, collection))
         await_query(job.start(once), job, stopping)
     finally:
@@ -90,7 +99,7 @@ def run_sopt_bases(
 
 def run_paint_batch(
     settings: Settings,
-    collection: Collection,
+    collections: Sequence[Collection],
     once: bool = False,
     jars: Sequence[Path] = (),
     serving: Callable[[int], None] = lambda port: None,
@@ -99,17 +108,52 @@ def run_paint_batch(
 
     `serving` is told the port of the metrics.
     """
-    require_batch_painter(settings, collection)
+    require_batch_painters(settings, collections)
     serving(serve_metrics(settings.http))
-    spark = open_session(settings.spark, job_name(settings, collection, PAINT_BATCH), jars)
+    spark = open_session(settings.spark, job_name(settings, collections, PAINT_BATCH), jars)
     stopping = stop_on_signals()  # after PySpark, which has an answer to Ctrl-C of its own
     try:
-        progress = metrics.ProgressMetrics(collection.name, PAINT_BATCH, spark.streams)
-        spark.streams.addListener(progress)
-        job = PaintJob(CollectionIO(spark, settings, collection))
-        await_query(job.start(once), job, stopping)
+        spark.streams.addListener(metrics.ProgressMetrics(spark.streams))
+        paint(spark, settings, collections, once, stopping)
     finally:
         spark.stop()
+
+
+def paint(
+    spark: SparkSession,
+    settings: Settings,
+    collections: Sequence[Collection],
+    once: bool,
+    stopping: threading.Event,
+) -> None:
+    """One query for each collection, side by side.
+
+    When one fails, which is raised, all end: who looks after the job starts it again, and each
+    collection goes on from its own checkpoint.
+    """
+    started: list[Started] = []
+    try:
+        for collection in collections:
+            try:
+                job = PaintJob(CollectionIO(spark, settings, collection))
+                started.append(Started(collection.name, job, job.start(once)))
+            except JobError as error:
+                raise error.of(collection.name) from error
+        await_queries(started, stopping)
+    finally:
+        stop_queries(started)
+
+
+def require_batch_painters(settings: Settings, collections: Sequence[Collection]) -> None:
+    """A `JobError` unless all of them are for this job, each once, and no worker paints any."""
+    names = [collection.name for collection in collections]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(
+            f"collection {', '.join(twice)}: named more than once", "name each collection once"
+        )
+    for collection in collections:
+        require_batch_painter(settings, collection)
 
 
 def require_batch_painter(settings: Settings, collection: Collection) -> None:
@@ -134,7 +178,7 @@ def run_backfill(
 ) -> int:
     """How many events were matched by this start of the run."""
     require(settings, collection, BACKFILL, ["subscriptions"])
-    spark = open_session(settings.spark, job_name(settings, collection, BACKFILL), jars)
+    spark = open_session(settings.spark, job_name(settings, [collection], BACKFILL), jars)
     try:
         return BackfillJob(CollectionIO(spark, settings, collection), request).run()
     finally:
@@ -145,7 +189,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """For `spark-submit`, which gives the master and the jars."""
     parser = argparse.ArgumentParser(prog="jobs.py", description=__doc__)
     parser.add_argument("job", choices=[SOPT_BASES, PAINT_BATCH, BACKFILL])
-    parser.add_argument("--collection", required=True, help="name or file of a collection")
+    parser.add_argument(
+        "--collection",
+        required=True,
+        action="append",
+        dest="collections",
+        help=f"name or file of a collection; {PAINT_BATCH} takes several",
+    )
     parser.add_argument("--config", help="settings file")
     parser.add_argument("--brokers", help="host:port[,host:port…]")
     parser.add_argument("--once", action="store_true", help="end when all that is there is done")
@@ -157,11 +207,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     log_to_stderr(throttled=False)
     try:
         settings = load_settings(options.config, {"kafka.brokers": options.brokers})
-        collection = load_collection(options.collection, settings.collections)
+        collections = [load_collection(name, settings.collections) for name in options.collections]
+        if options.job == PAINT_BATCH:
+            run_paint_batch(settings, collections, options.once)
+            return 0
+        if len(collections) > 1:
+            got = f"got {len(collections)} collections, expected one"
+            raise UsageError(f"{got}: only {PAINT_BATCH} takes several")
+        (collection,) = collections
         if options.job == SOPT_BASES:
             run_sopt_bases(settings, collection, options.once)
-        elif options.job == PAINT_BATCH:
-            run_paint_batch(settings, collection, options.once)
         else:
             request = BackfillRequest(options.since, options.until, options.topic, options.parquet)
             run_backfill(settings, collection, request)

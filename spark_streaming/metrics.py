@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from prometheus_client import Counter, Gauge, Histogram
 from pyspark.sql.streaming.listener import (
@@ -75,40 +75,58 @@ def note_base(collection: str, shard: int, nbytes: int) -> None:
     age.set_function(lambda: time.time() - announced_at)
 
 
-class ProgressMetrics(StreamingQueryListener):
-    """Publishes the progress that Spark reports of one query, which is among `queries`."""
+def query_name(collection: str, job: str) -> str:
+    """What a query is called, so that `ProgressMetrics` knows whose progress it hears of."""
+    return f"{collection} {job}"
 
-    def __init__(self, collection: str, job: str, queries: StreamingQueryManager) -> None:
-        self._labels, self._queries = (collection, job), queries
+
+class ProgressMetrics(StreamingQueryListener):
+    """Publishes the progress that Spark reports of our queries, which are among `queries`."""
+
+    def __init__(self, queries: StreamingQueryManager) -> None:
+        self._queries = queries
+        self._labels: dict[str, list[str]] = {}  # collection and job, by the id of a query
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        OFFSETS_BEHIND.labels(*self._labels).set(0)
+        labels = (event.name or "").split(" ")
+        if len(labels) == 2:
+            self._labels[str(event.id)] = labels
+            OFFSETS_BEHIND.labels(*labels).set(0)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         progress = event.progress
-        ROWS_PER_SECOND.labels(*self._labels).set(progress.processedRowsPerSecond or 0.0)
+        labels = self._labels.get(str(progress.id))
+        if labels is None:
+            return
+        ROWS_PER_SECOND.labels(*labels).set(progress.processedRowsPerSecond or 0.0)
         spent_ms = progress.durationMs.get("triggerExecution", 0)
         if progress.numInputRows:
-            BATCH_SECONDS.labels(*self._labels).observe(spent_ms / 1000)
-            LAST_BATCH_SECONDS.labels(*self._labels).set(spent_ms / 1000)
-        self._note_behind(progress)
+            BATCH_SECONDS.labels(*labels).observe(spent_ms / 1000)
+            LAST_BATCH_SECONDS.labels(*labels).set(spent_ms / 1000)
+        _note_behind(progress, labels)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
         """Also while records wait for more of them; the event itself does not say how many."""
-        ROWS_PER_SECOND.labels(*self._labels).set(0.0)
+        labels = self._labels.get(str(event.id))
+        if labels is None:
+            return
+        ROWS_PER_SECOND.labels(*labels).set(0.0)
         query = self._queries.get(str(event.id))
         progress = query.lastProgress if query is not None else None
         if progress is not None:
-            self._note_behind(progress)
-
-    def _note_behind(self, progress: StreamingQueryProgress) -> None:
-        # As JSON: what a query tells of its last progress has offsets in Python's notation.
-        sources = json.loads(progress.json)["sources"]
-        behind = sum(offsets_behind(each["endOffset"], each["latestOffset"]) for each in sources)
-        OFFSETS_BEHIND.labels(*self._labels).set(behind)
+            _note_behind(progress, labels)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        ROWS_PER_SECOND.labels(*self._labels).set(0.0)
+        labels = self._labels.pop(str(event.id), None)
+        if labels is not None:
+            ROWS_PER_SECOND.labels(*labels).set(0.0)
+
+
+def _note_behind(progress: StreamingQueryProgress, labels: Sequence[str]) -> None:
+    # As JSON: what a query tells of its last progress has offsets in Python's notation.
+    sources = json.loads(progress.json)["sources"]
+    behind = sum(offsets_behind(each["endOffset"], each["latestOffset"]) for each in sources)
+    OFFSETS_BEHIND.labels(*labels).set(behind)
 
 
 Offsets = Mapping[str, Mapping[str, int]]  # by topic and partition

@@ -1,10 +1,12 @@
-"""Around a query: its metrics, how it is stopped, and what its failure means."""
+"""Around queries: their metrics, how they are stopped, and what a failure means."""
 
 import logging
 import re
 import signal
 import threading
-from typing import Protocol
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, Protocol
 
 from prometheus_client import start_http_server
 from pyspark.sql.streaming.query import StreamingQuery
@@ -25,6 +27,14 @@ class Job(Protocol):
     source: str  # the topic that is being read
     after_loss: str  # what to do when records are gone from it
     failure: Exception | None
+
+
+class Started(NamedTuple):
+    """The query that does a job for one of several collections."""
+
+    collection: str
+    job: Job
+    query: StreamingQuery
 
 
 def stop_on_signals() -> threading.Event:
@@ -54,6 +64,40 @@ def await_query(query: StreamingQuery, job: Job, stopping: threading.Event) -> N
     error = query.exception()
     if error is not None and not stopping.is_set():
         raise clearer(error, job) from error
+
+
+def await_queries(started: Sequence[Started], stopping: threading.Event) -> None:
+    """Until all have ended, or `stopping` is set; a `JobError` as soon as one has failed."""
+    failed: list[Started] = []
+    while any(one.query.isActive for one in started) and not failed:
+        if stopping.wait(_LOOK_S):
+            return
+        failed = _failed(started)
+    errors = [_failure_of(one) for one in failed or _failed(started)]
+    for error in errors:
+        log.error("%s", error)
+    if errors:
+        raise errors[0]
+
+
+def _failed(started: Sequence[Started]) -> list[Started]:
+    return [one for one in started if not one.query.isActive and one.query.exception()]
+
+
+def _failure_of(one: Started) -> JobError:
+    error = one.query.exception()
+    why = clearer(error, one.job) if error is not None else JobError("the job stopped")
+    return (why if isinstance(why, JobError) else JobError(str(why))).of(one.collection)
+
+
+def stop_queries(started: Sequence[Started]) -> None:
+    """All at once: each ends with the batch that it is in, and would begin another meanwhile.
+
+    A batch that is cut off is repeated by the next start.
+    """
+    if started:
+        with ThreadPoolExecutor(len(started)) as pool:
+            list(pool.map(lambda one: one.query.stop(), started))
 
 
 def clearer(error: Exception, job: Job) -> Exception:

@@ -56,6 +56,9 @@ def _options(settings: Spark, jars: Sequence[Path]) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # Rows only pass through, to Python: code for them takes longer to make than it saves.
         "spark.sql.codegen.wholeStage": "false",
+        # Each collection has a pool of its own: one that reads its topics from the beginning takes
+        # its share of the tasks, and not all.
+        "spark.scheduler.mode": "FAIR",
         # Options of the Kafka source are shown in plans and logs; these hold passwords and keys.
         "spark.redaction.regex": "(?i)secret|password|token|jaas|keystore|access[.]?key",
     }

@@ -54,6 +54,7 @@ _IN_SPARK = tuple(
     for name in (
         "paint/test_paint_batch",
         "paint/test_slices",
+        "paint/test_several_collections",
         "test_backfill",
         "test_backfill_fleet",
         "test_backfill_killed",

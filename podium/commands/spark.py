@@ -63,13 +63,21 @@ def sopt_bases(
     settings = load_settings(file, flags)
     log_to_stderr(throttled=False)
     declared = load_collection(collection, settings.collections)
-    with noted(file, settings, declared.name, SOPT_BASES) as serving:
+    with noted(file, settings, [declared.name], SOPT_BASES) as serving:
         run_sopt_bases(settings, declared, once, kafka_jars(), serving)
 
 
 @spark.command("paint-batch")
 def paint_batch(
-    collection: CollectionOption = "parking",
+    collection: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--collection",
+            metavar="NAME|FILE",
+            help="Which collection; may be given several times.",
+            show_default="parking",
+        ),
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="End when zones know all that is there now.")
     ] = False,
@@ -79,10 +87,11 @@ def paint_batch(
     brokers: BrokersOption = None,
     http_port: PortOption = None,
 ) -> None:
-    """Keep the lists of a collection right, batch by batch, in place of its painter.
+    """Keep the lists of collections right, batch by batch, in place of their painters.
 
     For collections with `painter: batch`. Goes on where it stopped. Without a checkpoint, or after
-    a live painter, it sends all lists anew.
+    a live painter, it sends all lists anew. Several collections are painted side by side; if one
+    fails, the job ends for all.
     """
     from configs import load_collection, load_settings
     from configs.logs import log_to_stderr
@@ -93,8 +102,8 @@ def paint_batch(
     file = settings_path(config, folder)
     settings = load_settings(file, flags)
     log_to_stderr(throttled=False)
-    declared = load_collection(collection, settings.collections)
-    with noted(file, settings, declared.name, PAINT_BATCH) as serving:
+    declared = [load_collection(one, settings.collections) for one in collection or ["parking"]]
+    with noted(file, settings, [one.name for one in declared], PAINT_BATCH) as serving:
         run_paint_batch(settings, declared, once, kafka_jars(), serving)
 
 

@@ -57,6 +57,7 @@ class PaintJob(CollectionJob):
         super().__init__(io)
         collection, name = io.collection, io.collection.name
         self._objects = self._name("objects")
+        self.source = f"{self._objects} or {self.topic}"
         self._objects_id = topic_id_of(self._client, self._objects, collection)
         self._shards = collection.shards
         self._world_id = self._fingerprint(collection.painter)

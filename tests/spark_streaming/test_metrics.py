@@ -12,7 +12,7 @@ def sample(name, **labels):
 def test_a_job_publishes_rate_time_lag_refusals_and_the_age_of_its_bases(spark, make_stage):
     stage = make_stage(shards=1)
     job = {"collection": stage.name, "job": "sopt-bases"}
-    listener = ProgressMetrics(stage.name, "sopt-bases", spark.streams)
+    listener = ProgressMetrics(spark.streams)
     spark.streams.addListener(listener)
     try:
         stage.send_random(1, count=40)

@@ -253,7 +253,7 @@ def test_few_changes_wait_for_more_and_are_counted_meanwhile(spark, make_stage):
     stage.configure(trigger_s=0.2, least_changes=50, longest_wait_s=600)
     spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "200ms")
     stage.send_random(1, count=10)
-    listener = ProgressMetrics(stage.name, "sopt-bases", spark.streams)
+    listener = ProgressMetrics(spark.streams)
     spark.streams.addListener(listener)
     job = BasesJob(stage.io(spark))
     query = job.start(once=False)

@@ -1,7 +1,8 @@
 """Spark jobs beside a stack: how one makes itself known, and what its metrics say.
 
-A job that uses the stack's broker leaves `jobs/<pid>.json` in the stack's folder while it runs, a
-`JobNote`; one that runs elsewhere is found by the address in `spark.metrics`.
+A job that uses the stack's broker leaves `jobs/<pid>-<collection>.json` in the stack's folder while
+it runs, a `JobNote` for each of its collections; one that runs elsewhere is found by the address in
+`spark.metrics`.
 """
 
 import http.client
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from configs import Settings
 from configs.settings import settings_file
@@ -51,23 +53,26 @@ class JobRow:
 
 @contextmanager
 def noted(
-    config: Path | None, settings: Settings, collection: str, job: str
+    config: Path | None, settings: Settings, collections: Iterable[str], job: str
 ) -> Iterator[Callable[[int], None]]:
-    """To be called with the port; the note goes at the end of the block."""
-    folder = _folder_of(config, settings)
-    path = folder.path / "jobs" / f"{os.getpid()}.json" if folder else None
+    """To be called with the port; the notes go at the end of the block."""
+    folder, pid = _folder_of(config, settings), os.getpid()
+    paths = {
+        collection: folder.path / "jobs" / f"{pid}-{collection}.json"
+        for collection in collections
+        if folder
+    }
 
     def write(port: int) -> None:
-        if path is not None:
-            born = guard.birth(os.getpid()) or ""
+        born = guard.birth(pid) or ""
+        for collection, path in paths.items():
             path.parent.mkdir(exist_ok=True)
-            note = JobNote(collection, job, os.getpid(), born, port)
-            path.write_text(json.dumps(asdict(note)))
+            path.write_text(json.dumps(asdict(JobNote(collection, job, pid, born, port))))
 
     try:
         yield write
     finally:
-        if path is not None:
+        for path in paths.values():
             path.unlink(missing_ok=True)
 
 
@@ -84,11 +89,16 @@ def _folder_of(config: Path | None, settings: Settings) -> StackFolder | None:
 
 
 def jobs_of(folder: StackFolder, addresses: str | None, bases: Iterable[BaseRow]) -> list[JobRow]:
-    """Those with a note in the folder, then those at `host:port[,host:port…]`."""
+    """Those with a note in the folder, then those at `host:port[,host:port…]`.
+
+    One row for each collection of a job.
+    """
     notes = _notes(folder)
-    rows = [_row(f"{ports.HOST}:{note.port}", note) for note in notes]
-    known = {row.address for row in rows}
-    rows += [_row(one, None) for one in (addresses or "").split(",") if one and one not in known]
+    local = {f"{ports.HOST}:{note.port}" for note in notes}
+    rows = [_noted_row(note) for note in notes]
+    for address in (addresses or "").split(","):
+        if address and address not in local:
+            rows += _rows_at(address)
     known_bases = list(bases)
     return [_with_bases(row, known_bases) for row in rows]
 
@@ -107,44 +117,64 @@ def _notes(folder: StackFolder) -> list[JobNote]:
     return notes
 
 
-def _row(address: str, note: JobNote | None) -> JobRow:
-    collection, job, pid = (note.collection, note.job, note.pid) if note else (None, None, None)
+def _noted_row(note: JobNote) -> JobRow:
+    address = f"{ports.HOST}:{note.port}"
     told = _metrics(address)
     if told is None:
-        return JobRow(address, collection, job, pid, answers=False)
-    for (name, labels), _ in told.items():
-        if name == "podium_spark_rows_per_second" and note is None:
-            collection, job = dict(labels)["collection"], dict(labels)["job"]
-    ages = [value for (name, _), value in told.items() if name == "podium_spark_base_age_seconds"]
-    by_name = {name: value for (name, _), value in told.items()}
-    behind = by_name.get("podium_spark_offsets_behind")
+        return JobRow(address, note.collection, note.job, note.pid, answers=False)
+    return _row(address, note.collection, note.job, note.pid, told)
+
+
+def _rows_at(address: str) -> list[JobRow]:
+    """What answers there; it names its collections from its first batches on."""
+    told = _metrics(address)
+    if told is None:
+        return [JobRow(address, None, None, None, answers=False)]
+    named = sorted(
+        (sample.labels["collection"], sample.labels["job"])
+        for sample in told
+        if sample.name == "podium_spark_rows_per_second"
+    )
+    if not named:
+        return [JobRow(address, None, None, None, answers=True)]
+    return [_row(address, collection, job, None, told) for collection, job in named]
+
+
+def _row(
+    address: str, collection: str, job: str, pid: int | None, told: Iterable[Sample]
+) -> JobRow:
+    of_collection = [sample for sample in told if sample.labels.get("collection") == collection]
+    values = {sample.name: sample.value for sample in of_collection}
+    name = "podium_spark_base_age_seconds"
+    ages = [sample.value for sample in of_collection if sample.name == name]
+    behind = values.get("podium_spark_offsets_behind")
     return JobRow(
         address,
         collection,
         job,
         pid,
         answers=True,
-        batches=int(by_name.get("podium_spark_batch_seconds_count", 0)),
-        rows_per_second=by_name.get("podium_spark_rows_per_second"),
-        batch_s=by_name.get("podium_spark_last_batch_seconds"),
+        batches=int(values.get("podium_spark_batch_seconds_count", 0)),
+        rows_per_second=values.get("podium_spark_rows_per_second"),
+        batch_s=values.get("podium_spark_last_batch_seconds"),
         offsets_behind=None if behind is None else int(behind),
         base_age_s=round(min(ages), 1) if ages else None,
     )
 
 
-def _metrics(address: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float] | None:
-    """Every sample of the job's own, by name and labels; None if nobody answers there."""
+def _metrics(address: str) -> list[Sample] | None:
+    """Every sample of the job's own; None if nobody answers there."""
     try:
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=ANSWER_S) as reply:
             text = reply.read().decode()
     except (OSError, http.client.HTTPException):
         return None
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+    return [
+        sample
         for family in text_string_to_metric_families(text)
         if family.name.startswith("podium_spark_")
         for sample in family.samples
-    }
+    ]
 
 
 def _with_bases(row: JobRow, bases: list[BaseRow]) -> JobRow:

@@ -64,6 +64,28 @@ def test_a_kind_without_lists_is_refused(podium, collection_of):
     assert "got kind boolean, expected one of range_topk: paint-batch is for" in ended.err
 
 
+def test_a_collection_named_twice_is_refused(podium, collection_of):
+    named = collection_of("range_topk")
+    ended = podium("spark", "paint-batch", *named, *named[:2])
+    assert ended.code == 2
+    assert "collection places: named more than once" in ended.err
+
+
+def test_several_collections_are_all_looked_at_before_spark_starts(podium, undeclared, tmp_path):
+    for name, declared in {"lists": "painter: batch", "places": "painter: live"}.items():
+        (tmp_path / f"{name}.yaml").write_text(f"name: {name}\nkind: range_topk\n{declared}\n")
+    lists, places = (
+        ("--collection", str(tmp_path / f"{name}.yaml")) for name in ("lists", "places")
+    )
+    brokers = "--brokers", undeclared.brokers
+    ended = podium("spark", "paint-batch", *lists, *places, *brokers)
+    assert ended.code == 1
+    assert "topic podium.lists.objects does not exist" in ended.err
+    ended = podium("spark", "paint-batch", *places, *lists, *brokers)
+    assert ended.code == 2
+    assert "collection places: painter: live" in ended.err
+
+
 def test_a_kind_that_is_not_built_yet_is_refused(podium, collection_of):
     ended = podium("spark", "sopt-bases", *collection_of("spatial_text"))
     assert ended.code == 2

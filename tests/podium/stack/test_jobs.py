@@ -1,19 +1,22 @@
 """What `podium status` says of Spark jobs: a real one, started by the command that it tells."""
 
 import json
+import os
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
-from configs import load_collection, load_settings
+from configs import Settings, load_collection, load_settings
 from podium.stack import Stack
 from podium.stack.run import fleet, ports
 from podium.stack.run.folder import StackFolder
 from podium.stack.status.display import show_report
-from podium.stack.status.jobs import JobRow, jobs_of
+from podium.stack.status.jobs import JobRow, jobs_of, noted
 from podium.stack.status.report import Report, examine
 from podium.topics_setup import ensure_topics
 from tests.podium.processes import eventually, is_running
@@ -127,3 +130,42 @@ def test_an_address_where_nobody_answers_is_said(
     assert rows == [JobRow(f"127.0.0.1:{port}", None, None, None, answers=False)]
     show_report(Report("here", "ready", 1, jobs=rows))
     assert f"job (127.0.0.1:{port}): does not answer" in capsys.readouterr().out
+
+
+@pytest.fixture
+def painting() -> Iterator[int]:
+    """The port of a job that paints two collections; one has had a batch."""
+    registry = CollectorRegistry()
+    gauges = {
+        name: Gauge(f"podium_spark_{name}", "…", ["collection", "job"], registry=registry)
+        for name in ("rows_per_second", "last_batch_seconds", "offsets_behind")
+    }
+    for number, collection in enumerate(("parking", "taxis"), start=1):
+        gauges["rows_per_second"].labels(collection, "paint-batch").set(100 * number)
+        gauges["offsets_behind"].labels(collection, "paint-batch").set(number)
+    gauges["last_batch_seconds"].labels("taxis", "paint-batch").set(0.5)
+    server, _ = start_http_server(0, ports.HOST, registry)
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def test_each_collection_of_a_job_has_a_line(
+    tmp_path: Path, painting: int, monkeypatch, capsys: pytest.CaptureFixture[str]
+):
+    folder = StackFolder(tmp_path)
+    monkeypatch.setattr("podium.stack.status.jobs._folder_of", lambda *_: folder)
+    with noted(None, Settings(), ["parking", "taxis"], "paint-batch") as serving:
+        serving(painting)
+        rows = jobs_of(folder, f"{ports.HOST}:{painting}", [])
+    assert [(row.collection, row.rows_per_second, row.batch_s) for row in rows] == [
+        ("parking", 100.0, None),
+        ("taxis", 200.0, 0.5),
+    ]
+    assert [row.offsets_behind for row in rows] == [1, 2]
+    assert {row.pid for row in rows} == {os.getpid()}
+    show_report(Report("here", "ready", 1, jobs=rows))
+    lines = capsys.readouterr().out
+    assert f"job paint-batch of taxis (pid {os.getpid()}," in lines
+    elsewhere = jobs_of(folder, f"{ports.HOST}:{painting}", [])
+    assert [(row.collection, row.pid) for row in elsewhere] == [("parking", None), ("taxis", None)]

@@ -22,7 +22,7 @@ def main(settings_path: str, collection_path: str) -> None:
 
     ZoneVoice.say = say_and_die
     settings, collection = load_settings(settings_path), load_collection(collection_path)
-    run_paint_batch(settings, collection, True, sorted((location() / "spark").glob("*.jar")))
+    run_paint_batch(settings, [collection], True, sorted((location() / "spark").glob("*.jar")))
 
 
 if __name__ == "__main__":
