@@ -161,6 +161,9 @@ class Spark(Section):
     trigger_s: Annotated[float, Field(ge=0)] = 10.0
     least_changes: Count = 1000
     longest_wait_s: Annotated[float, Field(gt=0)] = 300.0
+    # Records that a batch of paint-batch takes at most, so that a backlog is several batches, each
+    # of which fits into the driver's memory. It also begins as soon as there are so many.
+    most_changes: Count = 200_000
     # Where jobs serve their metrics that run on other machines than the stack, for `podium status`.
     metrics: Brokers | None = None
     ui: bool = False

@@ -51,11 +51,15 @@ class CollectionIO:
         topics: Sequence[str],
         on_batch: Callable[[DataFrame, int], None],
         once: bool,
+        most: int | None = None,
     ) -> StreamingQuery:
-        """Give `on_batch` what the job's checkpoint has not seen; `once` only what is there now."""
+        """Give `on_batch` what the job's checkpoint has not seen; `once` only what is there now.
+
+        A batch has at most so many records.  Where it ends is in the checkpoint before it runs.
+        """
         # The query's thread takes it over.  Within one pool tasks wait for all of an earlier query.
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", self.collection.name)
-        writer = self._stream(topics, once).writeStream.foreachBatch(on_batch)
+        writer = self._stream(topics, once, most).writeStream.foreachBatch(on_batch)
         writer = writer.option("checkpointLocation", self.checkpoint(job).path)
         writer = writer.queryName(query_name(self.collection.name, job))
         every = f"{round(self.settings.spark.trigger_s * 1000)} milliseconds"
@@ -71,13 +75,16 @@ class CollectionIO:
         writer = rows.write.format("kafka").options(**spark_kafka_options(self.settings.kafka))
         writer.option("includeHeaders", "true").option("topic", topic).save()
 
-    def _stream(self, topics: Sequence[str], once: bool) -> DataFrame:
+    def _stream(self, topics: Sequence[str], once: bool, most: int | None) -> DataFrame:
         settings = self.settings.spark
+        least = settings.least_changes if most is None else min(settings.least_changes, most)
         reader = self._kafka(self.spark.readStream).option("subscribe", ",".join(topics))
         reader = reader.option("startingOffsets", "earliest")
         if not once:
-            reader = reader.option("minOffsetsPerTrigger", str(settings.least_changes))
+            reader = reader.option("minOffsetsPerTrigger", str(least))
             reader = reader.option("maxTriggerDelay", f"{round(settings.longest_wait_s * 1000)}ms")
+        if most is not None:
+            reader = reader.option("maxOffsetsPerTrigger", str(most))
         frame: DataFrame = reader.load()
         return frame
 

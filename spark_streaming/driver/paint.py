@@ -94,7 +94,8 @@ class PaintJob(CollectionJob):
             self._checkpoint.write_json("world.json", {"lineage": uuid4().hex[:12]})
         self._lineage = self._checkpoint.read_json("world.json")["lineage"]
         self._go_on()
-        query = self._io.start(PAINT_BATCH, [self._objects, self.topic], self._on_batch, once)
+        topics, most = [self._objects, self.topic], self._settings.spark.most_changes
+        query = self._io.start(PAINT_BATCH, topics, self._on_batch, once, most)
         threading.Thread(target=self._watch, args=(query,), daemon=True).start()
         return query
 

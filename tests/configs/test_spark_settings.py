@@ -29,3 +29,9 @@ def test_options_of_spark_itself_are_taken_by_name(tmp_path):
     file = tmp_path / "podium.yaml"
     file.write_text("spark:\n  options:\n    spark.executor.memory: 8g\n")
     assert load_settings(file).spark.options == {"spark.executor.memory": "8g"}
+
+
+@pytest.mark.parametrize("most", [0, -1, "many"])
+def test_a_batch_has_to_have_room_for_a_record(most):
+    with pytest.raises(ConfigError, match=r"spark\.most_changes: "):
+        load_settings(overrides={"spark.most_changes": most})

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -48,15 +49,41 @@ class ListStage:
         await_query(job.start(once=True), job, threading.Event())
         return job
 
+    def run_until(self, spark: SparkSession, is_so: Callable[[], bool]) -> None:
+        """As it runs all day, until something is so."""
+        self.stage.flush()
+        query = PaintJob(self.stage.io(spark)).start(once=False)
+        deadline = time.monotonic() + PATIENCE_S
+        try:
+            while not is_so():
+                assert query.isActive, query.exception()
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        finally:
+            query.stop()
+
     @property
     def checkpoint(self) -> Any:
         return self.stage.checkpoint.with_name(f"podium.{self.stage.name}.paint-batch")
 
+    def commits(self) -> list[str]:
+        """The batches that Spark has noted as done."""
+        names = (file.name for file in self.checkpoint.glob("commits/[0-9]*"))
+        return sorted(names, key=int)
+
     def batch_ends(self) -> list[int]:
         """The last object offset of each batch."""
+        return [each[self.stage.topic("objects")]["0"] - 1 for each in self._logged()]
+
+    def batch_sizes(self) -> list[int]:
+        """How many records each batch has, of both topics."""
+        ends = [sum(end for of in each.values() for end in of.values()) for each in self._logged()]
+        return [end - start for start, end in pairwise([0, *ends])]
+
+    def _logged(self) -> list[dict[str, dict[str, int]]]:
+        """By batch, topic and partition, where Spark's offset log says that it ends."""
         files = sorted(self.checkpoint.glob("offsets/[0-9]*"), key=lambda file: int(file.name))
-        logged = [json.loads(file.read_text().splitlines()[2]) for file in files]
-        return [each[self.stage.topic("objects")]["0"] - 1 for each in logged]
+        return [json.loads(file.read_text().splitlines()[2]) for file in files]
 
     def history(self) -> History:
         """Of the good records."""

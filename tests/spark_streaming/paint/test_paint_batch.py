@@ -56,6 +56,29 @@ def test_a_batch_that_is_repeated_says_and_stores_the_same(spark, make_lists):
     assert lists.zones.told == told, "zones have it already"
 
 
+@pytest.mark.parametrize("once", [True, False], ids=["once", "running"])
+def test_a_backlog_is_several_batches_which_are_repeated_as_they_were(spark, make_lists, once):
+    lists, chance = make_lists(), random.Random(8)
+    lists.stage.configure(trigger_s=0.1, least_changes=1000, longest_wait_s=600, most_changes=100)
+    lists.step(chance, 350)
+    with lists.zones:
+        if once:
+            lists.run(spark)
+        else:
+            lists.run_until(spark, lambda: len(lists.commits()) >= 3)
+        lists.stage.configure(most_changes=1000)
+        ends = lists.batch_ends()
+        for unfinished in (lists.commits()[-1], f".{lists.commits()[-1]}.crc"):
+            (lists.checkpoint / "commits" / unfinished).unlink(missing_ok=True)
+        lists.run(spark)
+    assert lists.batch_ends()[: len(ends)] == ends, (
+        "the limit of now does not move the ends of before"
+    )
+    assert len(ends) >= 3
+    assert max(lists.batch_sizes()[: len(ends)]) <= 100 + 3, "one more of each partition"
+    assert lists.check() > 10
+
+
 @pytest.mark.parametrize("batch", ["1", pytest.param("0", marks=pytest.mark.long)])
 def test_a_driver_killed_in_the_middle_loses_nothing(spark, make_lists, tmp_path, batch):
     lists, chance = make_lists(), random.Random(3)
