@@ -97,6 +97,40 @@ def test_what_exists_or_is_no_module_is_not_found(text):
     assert missing(text) == []
 
 
+METRICS = ("workers/process/metrics.py", "spark_streaming/metrics.py")
+METRIC = re.compile(r"podium_[a-z_]+")
+
+
+def declared_metrics() -> set[str]:
+    sources = "".join((ROOT / file).read_text() for file in METRICS)
+    return set(re.findall(r'"(podium_[a-z_]+)"', sources))
+
+
+def shown_metrics(text: str, declared: set[str]) -> set[str]:
+    """In whole, or those of a whole one's family by their ends: `podium_a_seconds`, `_bytes`."""
+    shown = set(METRIC.findall(text))
+    for block in re.split(r"\n\n|\n(?=\|)", text):  # paragraphs, and rows of tables
+        families = {name.split("_")[1] for name in METRIC.findall(block)}
+        ends = re.findall(r"`(_[a-z_]+)`", block)
+        ours = {name for name in declared if name.split("_")[1] in families}
+        shown |= {name for name in ours for end in ends if name.endswith(end)}
+    return shown
+
+
+def test_metrics_of_the_pages_exist():
+    declared = declared_metrics()
+    for page in PAGES:
+        shown = set(METRIC.findall(page.read_text()))
+        assert shown <= declared, f"{page.name}: {sorted(shown - declared)}"
+
+
+@pytest.mark.parametrize("family", ["painter", "zone", "spark"])
+def test_every_metric_of_lists_and_jobs_is_on_a_page(family):
+    declared = declared_metrics()
+    shown = {name for page in PAGES for name in shown_metrics(page.read_text(), declared)}
+    assert {name for name in declared if name.split("_")[1] == family} <= shown
+
+
 def test_every_page_is_linked_from_the_readme():
     linked = LINK.findall((ROOT / "README.md").read_text())
     pages = [page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").glob("*.md")]

@@ -29,13 +29,14 @@ from indexes.paint.subscriptions import SubscriptionIndex, rows_inside
 from indexes.validation import as_count, as_id_array
 
 __all__ = [
-    "DISPLACED", "ENTER", "LEAVE", "LEFT_RANGE", "MOVE", "REMOVED", "UPDATE", "Changed",
+    "DISPLACED", "ENTER", "LEAVE", "LEFT_RANGE", "MOVE", "REMOVED", "UPDATE", "Changed", "Counts",
     "ListArrays", "SubscriberLists",
 ]  # fmt: skip
 
 LEAVE, ENTER, MOVE, UPDATE = range(4)  # operations
 DISPLACED, REMOVED, LEFT_RANGE = range(3)  # why an object leaves
-APPLIED, LATE, TOUCHED, GONE, PLACED = range(5)  # fields of `state`; the last two are stamps
+# Fields of `state`; GONE and PLACED are stamps, the last two what `take_counts` gives.
+APPLIED, LATE, TOUCHED, GONE, PLACED, RECEIVED, CHANGED = range(7)
 
 _RECORDS, _ENTRIES, _CHANGES = range(3)  # fields of `size`
 
@@ -80,7 +81,7 @@ class _Lists(NamedTuple):
     before: np.ndarray  # i4[t, k]
     before_count: np.ndarray  # i4[t]
     late_rows: np.ndarray  # i4[l]  all late ones, and perhaps others
-    state: np.ndarray  # i8[5]
+    state: np.ndarray  # i8[7]
 
 
 class _Output(NamedTuple):
@@ -104,6 +105,11 @@ class Changed(NamedTuple):
     change_count: np.ndarray  # i4[r]
     entries: np.ndarray  # i4[sum of list_count]  rows of states
     changes: np.ndarray  # i4[sum of change_count, 5]  operation, state, from, to, why
+
+
+class Counts(NamedTuple):
+    received: int  # messages that lists have taken in, once for each list
+    changed: int  # records of lists that messages have changed
 
 
 class ListArrays(NamedTuple):
@@ -224,6 +230,12 @@ class SubscriberLists:
         row = int(self._rows_of(as_id_array([id]))[0])
         return self._lists.entries[row, : self._lists.length[row]].copy()
 
+    def take_counts(self) -> Counts:
+        """What messages have done since this was asked last."""
+        counts = Counts(*self._lists.state[[RECEIVED, CHANGED]].tolist())
+        self._lists.state[[RECEIVED, CHANGED]] = 0
+        return counts
+
     def count_on(self, id: int, seq: int) -> None:
         """The list has had so many records."""
         self._lists.seq[self._rows_of(as_id_array([id]))] = seq
@@ -308,7 +320,9 @@ class SubscriberLists:
         _fill(self._lists, rows, np.asarray(counts, np.int64), states)
         self._lists.as_of[rows] = number
         self._lists.state[APPLIED] = max(self.applied, number)
-        return self.flush()
+        changed = self.flush()
+        self._lists.state[CHANGED] -= len(changed.ids)  # no message has changed them
+        return changed
 
     def flush(self) -> Changed:
         """The records that were put off."""
@@ -520,7 +534,7 @@ def _new_lists(capacity: int, k: int) -> _Lists:
         before=np.empty((1, k), np.int32),
         before_count=np.empty(1, np.int32),
         late_rows=np.empty(1, np.int32),
-        state=np.array([-1, 0, 0, 1, 0]),  # stamps of handles begin with 0
+        state=np.array([-1, 0, 0, 1, 0, 0, 0]),  # stamps of handles begin with 0
     )
 
 
@@ -620,6 +634,7 @@ def _tell(s, lists, states, ids, number, state, low_min, low_max, high_min, high
     for row in rows_inside(s, low_min, low_max, high_min, high_max):
         if number <= lists.as_of[row] or (number <= lists.state[APPLIED] and not lists.late[row]):
             continue
+        lists.state[RECEIVED] += 1
         lists = _note(lists, row)
         _change_list(lists, states, ids, row, handle, state)
     return lists
@@ -815,6 +830,7 @@ def _write_record(s, lists, states, handles, out, number, t, row, old, new):
     out.change_count[record] = out.size[_CHANGES] - first_change
     out.size[_RECORDS] += 1
     out.size[_ENTRIES] += new
+    lists.state[CHANGED] += 1
 
 
 @bare

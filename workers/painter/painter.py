@@ -32,6 +32,7 @@ from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
 from workers.process.latency import lower_priority
+from workers.process.object_lag import ObjectLag
 from workers.process.records import RecordReader, dead_letter
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.snapshots.watch import RedisWatch
@@ -133,6 +134,11 @@ class Painter:
                 self._written.result()
             keeper.write(keeper.gather())
         self._aside.shutdown()
+
+    def following(self) -> dict[tuple[str, ...], int]:
+        """The next object record, by labels of metrics; nothing while it stands by."""
+        state = self._state
+        return {} if state is None else {self._labels: state.next_offset}
 
     # What the group says.
 
@@ -560,5 +566,8 @@ def run(context: Context) -> int:
     RedisWatch(context.health, context.settings.redis).probe().start()
     topics = ["objects", "subscriptions", "messages", "progress"]
     if wait_for_topics(context, [*topics, "objects.dlq", "subscriptions.dlq"]):
-        Painter(context).run()
+        painter = Painter(context)
+        lag = metrics.PAINTER_LAG, metrics.PAINTER_LAG_SECONDS
+        ObjectLag(context, *lag, painter.following).start()
+        painter.run()
     return 0

@@ -5,5 +5,6 @@ health.py        `/livez`, `/readyz`, `/metrics`        metrics.py  what is coun
 records.py       the one safe way to read a topic: what cannot be read is stepped over
 group_reader.py  reading as a member of a group: assignment, commits (router, merger)
 topic_watch.py   notices topics that were made anew
+object_lag.py    how far painters and zones are behind `objects`
 latency.py       background work does not delay frames
 """

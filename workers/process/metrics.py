@@ -159,9 +159,29 @@ RESETS = Counter(
     "Zones whose lists the painter has sent anew, by the reason",
     ["collection", "reason"],
 )
+PAINTER_LAG = Gauge(
+    "podium_painter_lag_records",
+    "Records of objects that the painter has not told the zones of yet",
+    ["collection"],
+)
+PAINTER_LAG_SECONDS = Gauge(
+    "podium_painter_lag_seconds",
+    "Seconds since the timestamp of the oldest object record that the painter has not told of",
+    ["collection"],
+)
 ZONE_MESSAGES = Counter(
     "podium_zone_messages_total",
     "Messages about objects that the zone has applied to its lists",
+    ["collection", "zone"],
+)
+ZONE_RECEIVED = Counter(
+    "podium_zone_received_messages_total",
+    "Messages about objects that the lists of the zone have taken in, once for each list",
+    ["collection", "zone"],
+)
+ZONE_CHANGED = Counter(
+    "podium_zone_changed_lists_total",
+    "Lists of the zone that messages have changed, once for each object record or Paint batch",
     ["collection", "zone"],
 )
 ZONE_LISTS = Counter(
@@ -176,6 +196,16 @@ ZONE_BYTES = Gauge(
 ZONE_OBJECTS = Gauge(
     "podium_zone_next_object",
     "First offset of objects that the lists of the zone do not have yet",
+    ["collection", "zone"],
+)
+ZONE_LAG = Gauge(
+    "podium_zone_lag_records",
+    "Records of objects that the written lists of the zone do not have yet",
+    ["collection", "zone"],
+)
+ZONE_LAG_SECONDS = Gauge(
+    "podium_zone_lag_seconds",
+    "Seconds since the timestamp of the oldest object record that the written lists do not have",
     ["collection", "zone"],
 )
 ZONE_SECONDS = Histogram(
@@ -201,6 +231,12 @@ _OF_A_SHARD = (
 
 
 _OF_A_ZONE = (ZONE_SUBSCRIPTIONS, ZONE_BYTES, ZONE_OBJECTS)
+
+
+def count_changes(labels: tuple[str, str], received: int, changed: int) -> None:
+    """What messages have done to the lists of a zone since the last call."""
+    ZONE_RECEIVED.labels(*labels).inc(received)
+    ZONE_CHANGED.labels(*labels).inc(changed)
 
 
 def forget_zone(collection: str, zone: str) -> None:

@@ -111,6 +111,11 @@ class ZoneService(Service):
         )
         self._written: asyncio.Future | None = None
 
+    @property
+    def following(self) -> int:
+        """The first object record that the written lists do not have."""
+        return self._written_objects
+
     async def put(self, event: EventT) -> None:
         await self._waiting.put(event)
 
@@ -210,6 +215,7 @@ class ZoneService(Service):
                 outputs += [(one, last) for one in self.zone.flush()]
             self._write(outputs)
         metrics.ZONE_SUBSCRIPTIONS.labels(*self._labels).set(len(self.zone))
+        metrics.count_changes(self._labels, *self.zone.lists.take_counts())
         metrics.ZONE_OBJECTS.labels(*self._labels).set(self.zone.objects)
 
     def _apply(self, offset: int, value: bytes | None) -> list[Output]:
@@ -282,6 +288,7 @@ class ZoneService(Service):
                 self._lose(f"{self._at(0)} to {begin - 1} are gone")
                 self.zone.next_offset = max(begin, reached)
             self._replay(consumer, reached)
+            self.zone.lists.take_counts()  # of what was written and counted before
         finally:
             consumer.close()
         log.info(

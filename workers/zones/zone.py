@@ -17,6 +17,7 @@ from topics.kafka.producer import Outbox
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.faust_app import create_app, require_compiled_streams, run_app
+from workers.process.object_lag import ObjectLag
 from workers.process.topic_watch import TopicReplaced, TopicWatch
 from workers.snapshots.watch import RedisWatch
 from workers.zones.service import ZoneService
@@ -105,6 +106,11 @@ class Zones:
             self._context.health.ready(ZONES)
             self._context.health.ready("lists")
 
+    def following(self) -> dict[tuple[str, ...], int]:
+        """By labels of metrics, the first object record that the lists of a zone do not have."""
+        name, services = self._context.collection.name, self._services.copy()
+        return {(name, str(zone)): service.following for zone, service in services.items()}
+
     async def distribute(self, stream: StreamT) -> None:
         async for event in stream.noack().events():
             self._context.health.beat()
@@ -126,6 +132,7 @@ def build(context: Context) -> faust.App:
     zones = Zones(context, app)
     watch = TopicWatch(context, ["messages", "objects", "subscriptions"])
     watch.start()
+    ObjectLag(context, metrics.ZONE_LAG, metrics.ZONE_LAG_SECONDS, zones.following).start()
 
     @app.agent(app.topic(context.names.topic("messages"), value_type=bytes), concurrency=1)
     async def keep_lists(stream: StreamT) -> None:

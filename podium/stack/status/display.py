@@ -98,7 +98,8 @@ def show_report(report: Report) -> None:
 def _zone(row: ZoneRow) -> str:
     objects = "no objects yet" if row.objects is None else f"objects up to {row.objects:,}"
     lost = ", waits for its lists" if row.lost else ""
-    told = f"{objects}, {row.behind:,} records behind, said {duration(row.age_s)} ago"
+    since = f" for {duration(row.behind_s)}" if row.behind else ""
+    told = f"{objects}, {row.behind:,} records behind{since}, said {duration(row.age_s)} ago"
     return f"zone {row.zone} of {row.collection}: {told}{lost}"
 
 

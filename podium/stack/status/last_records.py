@@ -1,4 +1,4 @@
-"""The last record of each partition of a topic that keeps the latest of every key."""
+"""Single records of topics: the last one of each partition, and when one was written."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +10,7 @@ from podium.stack.run.broker import SILENT
 from topics.catalogue import NO_GROUP
 
 TIMEOUT_S = 10.0
+MARKS_S = 2.0  # behind the last record there may be marks of transactions, of which nothing comes
 
 
 @contextmanager
@@ -43,3 +44,12 @@ def _last(consumer: Consumer, place: TopicPartition) -> Message | None:
 
 def end_of(consumer: Consumer, place: TopicPartition) -> int:
     return consumer.get_watermark_offsets(place, timeout=TIMEOUT_S)[1]
+
+
+def written_at_or_after(consumer: Consumer, place: TopicPartition) -> float | None:
+    """The timestamp of the first record from an offset on, in seconds; None if there is none."""
+    consumer.assign([place])
+    message = consumer.poll(MARKS_S)
+    if message is None or message.error() is not None:
+        return None
+    return float(message.timestamp()[1]) / 1e3

@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from confluent_kafka import Message, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
-from podium.stack.status.last_records import end_of, last_records, reader
+from podium.stack.status.last_records import (
+    end_of,
+    last_records,
+    reader,
+    written_at_or_after,
+)
 from topics import progress
 from topics.catalogue import topic_name
 
@@ -22,6 +27,7 @@ class ZoneRow:
     zone: int
     objects: int | None  # offset of the last object record that is in
     behind: int  # records of `objects` that are not
+    behind_s: float  # since the oldest of these was written; 0: there is none
     age_s: float  # of what it said last
     lost: bool  # it waits for its lists
 
@@ -38,22 +44,25 @@ def newest_progress(
         said = last_records(consumer, topic_name(prefix, collection, "progress"))
         if not said:
             return []
-        end = end_of(consumer, TopicPartition(topic_name(prefix, collection, "objects"), 0))
-        rows = (_row(collection, message, end) for message in said)
+        objects = topic_name(prefix, collection, "objects")
+        rows = (_row(consumer, collection, objects, message) for message in said)
         return [row for row in rows if row is not None]
 
 
-def _row(collection: str, message: Message, end: int) -> ZoneRow | None:
+def _row(consumer: Consumer, collection: str, objects: str, message: Message) -> ZoneRow | None:
     try:
         read = progress.decode(message.value() or b"")
     except msgspec.MsgspecError:  # not written by a zone
         return None
-    following = 0 if read.objects is None else read.objects + 1
+    following = TopicPartition(objects, 0, 0 if read.objects is None else read.objects + 1)
+    behind = max(0, end_of(consumer, following) - following.offset)
+    written_at = written_at_or_after(consumer, following) if behind else None
     return ZoneRow(
         collection,
         int(message.partition() or 0),
         read.objects,
-        max(0, end - following),
+        behind,
+        0.0 if written_at is None else round(max(0.0, time.time() - written_at), 1),
         round(max(0.0, time.time() - read.at / 1000), 1),
         read.lost,
     )

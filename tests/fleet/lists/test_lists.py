@@ -77,3 +77,34 @@ def test_progress_goes_on_while_nothing_happens(fleet: ListFleet):
     for said in fleet.progress.values():
         pauses = [b["at"] - a["at"] for a, b in pairwise(said)]
         assert min(pauses) >= 990
+
+
+def test_metrics_count_what_changes_and_how_late_the_lists_are(fleet: ListFleet):
+    fleet.want("counted", 0, 11)
+    Crowd(fleet, seed=2).step(100)
+    fleet.wait()
+    changes = sum(
+        record is not None and not record["first"]
+        for key in fleet.keys_at
+        for record in fleet.records_of(key)
+    )
+    assert zones_metric(fleet, "changed_lists_total") == changes
+    assert zones_metric(fleet, "received_messages_total") >= changes
+    with fleet.frozen("painter"):
+        for number in range(5):
+            fleet.put("late", number, 9.0)
+        fleet.deliver()
+        eventually(lambda: zones_metric(fleet, "lag_records") == 2 * 5, "both zones lag", 30.0)
+        eventually(lambda: zones_metric(fleet, "lag_seconds") > 2 * 1.5, "for seconds", 30.0)
+    fleet.wait()
+
+    def all_is_in() -> bool:
+        own = (fleet.metric("painter", f"podium_painter_lag_{of}") for of in ("records", "seconds"))
+        of_zones = (zones_metric(fleet, f"lag_{of}") for of in ("records", "seconds"))
+        return not any((*own, *of_zones))
+
+    eventually(all_is_in, "no lag", 30.0)
+
+
+def zones_metric(fleet: ListFleet, metric: str) -> float:
+    return fleet.metric("zone", f"podium_zone_{metric}")

@@ -43,6 +43,7 @@ def test_a_zone_is_as_far_as_it_says_and_behind_the_end_of_objects(podium, parki
     first, second = rows(parking)
     assert (first.zone, first.objects, first.behind, first.lost) == (0, 9, 0, False)
     assert (second.zone, second.objects, second.behind, second.lost) == (1, None, 10, True)
+    assert (first.behind_s, second.behind_s > 0) == (0, True)
     assert not first.stalled
 
 
@@ -75,7 +76,10 @@ def test_a_collection_without_zones_has_no_such_check(podium, topics):
 
 
 def test_a_line_says_how_far_a_zone_is(capsys):
-    row = ZoneRow("parking", 1, 1041, 12, 75.0, False)
-    show_report(Report("here", "ready", 1, zones=[row]))
-    line = "zone 1 of parking: objects up to 1,041, 12 records behind, said 1m 15s ago"
-    assert line in capsys.readouterr().out.splitlines()
+    late = ZoneRow("parking", 1, 1041, 12, 8.4, 75.0, lost=False)
+    up_to_date = ZoneRow("parking", 0, 1053, 0, 0.0, 1.0, lost=False)
+    show_report(Report("here", "ready", 1, zones=[up_to_date, late]))
+    lines = capsys.readouterr().out.splitlines()
+    assert "zone 0 of parking: objects up to 1,053, 0 records behind, said 1s ago" in lines
+    said = "objects up to 1,041, 12 records behind for 8s, said 1m 15s ago"
+    assert f"zone 1 of parking: {said}" in lines

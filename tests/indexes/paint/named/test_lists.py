@@ -680,3 +680,27 @@ def test_hundreds_of_lists_over_thousands_of_changes():
         zone.save_and_restore(64)
     zone.check()
     zone.check_records()
+
+
+def test_messages_and_the_lists_that_they_change_are_counted():
+    zone = Zone(2)
+    zone.subscribe({1: (0, 4), 2: (0, 9), 3: (8, 9)})
+    zone.put_many([("A", 1, 1.0), ("B", 2, 2.0)])
+    assert zone.lists.take_counts() == (4, 4)
+    zone.put_many([("C", 3, 3.0)])  # good enough for nobody
+    assert zone.lists.take_counts() == (0, 0)
+    zone.put_batch([("A", 1, 5.0), ("C", 3, 1.5)])
+    counts = zone.lists.take_counts()
+    assert counts.changed == 2
+    assert counts.received > counts.changed, "both lists lose A or move it, and get C"
+    zone.tell_again(0)
+    assert zone.lists.take_counts() == (0, 0), "what comes again is not taken in"
+
+
+def test_net_effects_are_counted_when_they_are_told():
+    zone = Zone(2)
+    zone.subscribe({1: (0, 4)})
+    zone.put_many([("A", 1, 1.0), ("A", 1, 2.0)], records=False)
+    assert zone.lists.take_counts() == (2, 0)
+    zone.flush()
+    assert zone.lists.take_counts() == (0, 1)
