@@ -3,7 +3,8 @@
 import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,13 +13,16 @@ from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from topics import lists
 from topics.headers import MESSAGE, headers_of
-from topics.messages import life_of
+from topics.messages import life_of, place_of
 from topics.objects import parse_objects
+from topics.subscriptions import RangeContract
+from topics.zones.lives import life_changes
 from workers.process.context import Context
 from workers.zones.lists import Known
 
 _PLACE = re.compile(r"\[(\d+)\]@(\d+)$")
 _REPLY_S = 5.0
+_TOGETHER = 10_000
 
 
 class History(NamedTuple):
@@ -92,13 +96,31 @@ def ended(
     last: dict[bytes, int | None] = dict.fromkeys(keys)
     if not keys:
         return []
-    shards = context.collection.shards
-    for message in _all_records(context, "subscriptions", stopping):
-        if message.key() in last:
-            by = life_of(message.partition(), message.offset(), shards)
-            is_told = message.offset() < positions[message.partition()]
-            last[message.key()] = by if message.value() is None and is_told else -1
+    contract, shards = RangeContract(k=context.collection.k), context.collection.shards
+    for shard, records in _runs(_all_records(context, "subscriptions", stopping), keys):
+        # As the painter reads them: a bad record, such as one on a foreign partition, ends nothing,
+        # and does not undo an unsubscription.
+        changes = life_changes(contract, shard, shards, *zip(*records, strict=True))
+        last |= dict.fromkeys(changes.keys, -1)
+        last |= {
+            key: by if place_of(by, shards)[1] < positions[shard] else -1
+            for key, by in changes.gone
+        }
     return [(key, by or 0) for key, by in last.items() if by is None or by >= 0]
+
+
+def _runs(
+    messages: Iterable[Message], keys: set[bytes]
+) -> Iterator[tuple[int, list[tuple[bytes, bytes | None, int]]]]:
+    """Keys, values and offsets of the records of some keys, by partition, many at a time."""
+    runs: dict[int, list[tuple[bytes, bytes | None, int]]] = defaultdict(list)
+    for message in messages:
+        key, partition = message.key(), message.partition()
+        if key in keys:
+            runs[partition].append((key, message.value(), message.offset()))
+            if len(runs[partition]) >= _TOGETHER:
+                yield partition, runs.pop(partition)
+    yield from runs.items()
 
 
 def _all_records(context: Context, topic: str, stopping: Callable[[], bool]) -> Iterator[Message]:
