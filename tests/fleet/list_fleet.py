@@ -45,6 +45,7 @@ class ListFleet(Fleet):
         declared = {"kind": "range_topk", "attributes": [], "k": 3, "zones": 2, "emit_empty": False}
         declared |= {"zone_bounds": [5.0], **(collection or {})}
         super().__init__(supervisor, folder, name, brokers, redis_url, declared, settings)
+        self._letters["objects"] = []
         self._objects: list[tuple[Sent, str, Any]] = []
         self._subscriptions: list[tuple[Sent, str, Any]] = []
         self._consumer: Consumer | None = None

@@ -22,6 +22,7 @@ from spark_streaming.driver.pieces import BackfillRequest
 from spark_streaming.running import await_query
 from storage.base_store import BaseStore
 from tests.fleet.steps import NAMES, expression
+from tests.fleet.traffic import MAX_RECORD_BYTES
 from tests.oracles import collection as oracle
 from tests.oracles.intervals import best_first
 from topics.bases import Base, decode_record, decode_tree
@@ -55,8 +56,9 @@ class Stage:
         self.collection = load_collection(self.collection_path)
         ensure_topics(self.settings, self.collection)
         self._producer = Producer(
-            {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 100}
-        )
+            {"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 100,
+             "message.max.bytes": MAX_RECORD_BYTES}
+        )  # fmt: skip
 
     def configure(self, **spark: Any) -> None:
         self._settings["spark"] |= spark

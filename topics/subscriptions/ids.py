@@ -21,8 +21,8 @@ def check_ids(
     verdicts: list[BadRecord | None] = []
     for (key, value), home in zip(records, homes.tolist(), strict=True):
         try:
-            refuse_oversized(key, value)
             _check_id(key, partition, home)
+            refuse_oversized(key, value)
         except BadRecord as bad:
             verdicts.append(bad)
         else:

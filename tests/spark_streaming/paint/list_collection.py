@@ -9,17 +9,20 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
 from configs import Collection
 from spark_streaming.driver.paint import PaintJob
 from spark_streaming.running import await_query
+from tests.fleet.bad_input.bad_lists import Bad
 from tests.oracles.range_topk import History, begun_by, check_matches, objects_of
 from tests.spark_streaming.spark_collection import Stage
 from topics import lists, messages, progress
 from topics.headers import format_token
 from topics.progress import Progress
+from topics.subscriptions import RangeContract
+from topics.zones.lives import life_changes
 from workers.zones.lists import Known, Output, ZoneLists
 
 PATIENCE_S = 90.0
@@ -33,6 +36,7 @@ class ListStage:
         self.stage = make(**{**given, "zones": 2, "zone_bounds": [5.0], **declared})
         self.collection = self.stage.collection
         self.zones = Zones(self.stage)
+        self._refused: set[tuple[bytes | None, bytes | None]] = set()  # keys and values
 
     def step(self, chance: random.Random, count: int, objects: bool = True) -> None:
         for _ in range(count):
@@ -41,6 +45,10 @@ class ListStage:
 
     def send(self, topic: str, key: str, value: object) -> None:
         self.stage._send(topic, key, value)
+
+    def send_bad(self, topic: str, bad: Bad) -> None:
+        self._refused.add((bad.key, bad.value))
+        self.stage._send(topic, bad.key, bad.value, partition=bad.partition)
 
     def run(self, spark: SparkSession, patience_s: float = PATIENCE_S) -> PaintJob:
         """One run over all that is there; the zones may follow in a thread meanwhile."""
@@ -88,14 +96,17 @@ class ListStage:
     def history(self) -> History:
         """Of the good records."""
         history = History(self.collection.k)
-        for message in self.stage.read("objects"):
-            if (value := _parsed(message.value())) is not _BAD:
-                history.put(message.offset(), message.key().decode(), value)
-        for message in self.stage.read("subscriptions"):
-            if (value := _parsed(message.value())) is not _BAD:
-                place = message.partition(), message.offset()
-                history.subscribe(*place, message.key().decode(), value)
+        for message in self._good("objects"):
+            value = _parsed(message.value())
+            history.put(message.offset(), message.key().decode(), value)
+        for message in self._good("subscriptions"):
+            place = message.partition(), message.offset()
+            history.subscribe(*place, message.key().decode(), _parsed(message.value()))
         return history
+
+    def _good(self, topic: str) -> list[Message]:
+        records = self.stage.read(topic)
+        return [one for one in records if (one.key(), one.value()) not in self._refused]
 
     def check(self, by_batches: bool = True) -> int:
         """Zones have what was said, and every record is right; how many lives there were."""
@@ -119,14 +130,8 @@ def mend_reasons(matches: Mapping[str, list[dict[str, Any] | None]], history: Hi
                     change["why"] = history.why(change["id"], objects_of(record), life)
 
 
-_BAD = object()
-
-
 def _parsed(value: bytes | None) -> Any:
-    try:
-        return None if value is None else json.loads(value)
-    except ValueError:
-        return _BAD
+    return None if value is None else json.loads(value)
 
 
 def change(chance: random.Random, objects: bool = True) -> tuple[str, str, Any]:
@@ -229,11 +234,12 @@ class Zones:
 
     def _ended(self, keys: set[bytes], positions: list[int]) -> list[tuple[bytes, int]]:
         """Those that have unsubscribed by then, and what has ended them."""
-        last = {}
+        last, contract = {}, RangeContract(k=self._stage.collection.k)
         for one in self._stage.read("subscriptions"):
-            by = messages.life_of(one.partition(), one.offset(), len(positions))
             if one.key() in keys and one.offset() < positions[one.partition()]:
-                last[one.key()] = by if one.value() is None else -1
+                record = [one.key()], [one.value()], [one.offset()]
+                changes = life_changes(contract, one.partition(), len(positions), *record)
+                last |= dict.fromkeys(changes.keys, -1) | dict(changes.gone)
         return [(key, by) for key, by in last.items() if by >= 0]
 
     def _write(self, output: Output, zone: ZoneLists) -> None:
