@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 PAINT_BATCH = "paint-batch"
 
 _FROM_THE_START = -2
-_OBJECTS_AT_ONCE = 500_000  # of the log, where a world is built from its beginning
 _LOOK_S = 1.0
 _SAY_SOMETHING_S = 60.0  # so that `messages` always has a last record
 
@@ -301,7 +300,8 @@ class PaintJob(CollectionJob):
             if topic == self.topic:
                 yield topic, at, ends
                 continue
-            most = _OBJECTS_AT_ONCE if self._collection.slices > 1 else ends[0]
+            is_sliced = self._collection.slices > 1
+            most = self._settings.spark.most_changes if is_sliced else ends[0]
             for start in range(0, ends[0], most):
                 yield topic, {0: start or _FROM_THE_START}, {0: min(start + most, ends[0])}
 

@@ -75,13 +75,13 @@ def test_slices_say_what_one_driver_says(spark, make_lists):
     assert told[0] == told[1]
 
 
-def test_a_slice_that_is_lost_is_built_anew_with_the_world(spark, make_lists, monkeypatch):
+def test_a_slice_that_is_lost_is_built_anew_with_the_world(spark, make_lists):
     """... in pieces of the log, so that no process holds all objects."""
-    monkeypatch.setattr("spark_streaming.driver.paint._OBJECTS_AT_ONCE", 70)
     lists, chance = make_lists(**SLICED), random.Random(5)
+    lists.stage.configure(most_changes=200)
     with lists.zones:
         for lost in (False, True, False):
-            lists.step(chance, 150)
+            lists.step(chance, 110)
             if lost:
                 for file in (lists.stage.folder / "bases").rglob("slice-1"):
                     file.unlink()
