@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from storage import array_blob
 from topics.bases import Parts
 
-MAGIC, VERSION = b"PWLD", 1
+MAGIC, VERSION = b"PWLD", 2
 
 
 class WorldName(Struct, frozen=True):

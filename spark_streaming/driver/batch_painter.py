@@ -10,7 +10,8 @@ A painter that takes over from another sends all lists anew, as of the end of a 
 
 import logging
 import time
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,12 +20,14 @@ from indexes.paint.world import World, quantile_bounds, slices_of
 from spark_streaming.driver.world_changes import WorldChanges
 from spark_streaming.driver.zone_voice import ZoneVoice
 from topics.messages import BEGIN, FORGET, LAST, LISTS, ZoneRecord, place_of
+from topics.zones.gone import GoneKeys, Waits
 from topics.zones.steps import NewSubscriptions, coming, leaving, message_records, most_coming
 from topics.zones.told import Position
 
 log = logging.getLogger(__name__)
 
 _LEAVING_AT_ONCE = 5_000
+_GONE = 100_000  # keys that have unsubscribed, before all of them are waited for and forgotten
 _ASKED_AGAIN_S = 30.0  # a zone that has asked for its lists gets them once in this time
 
 
@@ -45,12 +48,19 @@ class BatchPainter:
     """`epoch` 0: it has not spoken yet."""
 
     def __init__(
-        self, collection: Collection, world_id: int, world: World, at: Position, epoch: int
+        self,
+        collection: Collection,
+        world_id: int,
+        world: World,
+        at: Position,
+        epoch: int,
+        gone: GoneKeys | None = None,
     ) -> None:
         self._collection, self._world_id = collection, world_id
         self._zones, self._waits = collection.zones, collection.deliver == "lists"
         self.world, self.epoch = world, epoch
         self.at = at
+        self._gone = GoneKeys(collection.shards) if gone is None else gone
         self._latest_reset = 0  # of a zone that had lost its lists
         self._let_go: dict[int, int] = {}  # by zone that has lost its lists, its reset that began
         self._asked: dict[int, float] = {}  # ... when its lists were sent
@@ -87,19 +97,46 @@ class BatchPainter:
         self._let_go.clear()
         return Spoken(messages, records)
 
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Of which a painter goes on; a function of the batches, whatever zones have done."""
+        epoch = np.array([self.epoch], np.int64)
+        return self.world.to_arrays() | self._gone.to_arrays() | {"epoch": epoch}
+
+    @classmethod
+    def from_arrays(
+        cls,
+        collection: Collection,
+        world_id: int,
+        arrays: Mapping[str, np.ndarray],
+        at: Position,
+        restored: Callable[[dict[str, np.ndarray]], Any] | None = None,
+    ) -> Self:
+        """`restored` is for objects that are kept elsewhere: see `World.from_arrays`."""
+        gone = GoneKeys.from_arrays(arrays, collection.shards)
+        world, epoch = World.from_arrays(arrays, restored), int(arrays["epoch"][0])
+        return cls(collection, world_id, world, at, epoch, gone)
+
     def take_in(self, changes: WorldChanges, end: Position) -> None:
         """The same in silence."""
-        self.world.leave(changes.lives.gone, changes.lives.replaced)
-        self.world.come(*changes.lives[:5])
+        lives = changes.lives
+        leavers = self.world.leave(lives.gone, lives.replaced)
+        if self._waits:
+            self._gone.add(leavers, lives.gone)
+            self._gone.take(dict.fromkeys(lives.keys, 0))  # lists are sent anew before the next
+        self.world.come(*lives[:5])
         self.world.load(changes.net_objects)
         self.at = end
 
     def _leave(self, changes: WorldChanges, voice: ZoneVoice) -> None:
         """End lives, and wait until zones that others leave for have written all."""
         world, lives = self.world, changes.lives
+        if len(self._gone) > _GONE:
+            self._wait_for(self._gone.all_waits(), voice)
+            self._gone.clear()
         home = dict(zip(lives.keys, world.zones_of(lives.lows).tolist(), strict=True))
-        awaited: dict[tuple[int, int], int] = {}  # by zone and shard: the last that moves away
-        for zone, ended in world.leave(lives.gone, lives.replaced).items():
+        leavers = world.leave(lives.gone, lives.replaced)
+        awaited: Waits = {}
+        for zone, ended in leavers.items():
             for start in range(0, len(ended), _LEAVING_AT_ONCE):
                 part = leaving(ended[start : start + _LEAVING_AT_ONCE])
                 voice.say(self._header(zone)._replace(leaving=part))
@@ -107,12 +144,19 @@ class BatchPainter:
                 if one.follows and home[one.key] != zone:
                     shard, offset = place_of(one.by, self._collection.shards)
                     awaited[zone, shard] = max(offset, awaited.get((zone, shard), -1))
-        if awaited and self._waits:
+        if self._waits:
+            self._gone.add(leavers)
+            for place, offset in self._gone.take(home).items():
+                awaited[place] = max(offset, awaited.get(place, -1))
+            self._wait_for(awaited, voice)
+
+    def _wait_for(self, awaited: Waits, voice: ZoneVoice) -> None:
+        if awaited:
             voice.wait_until(
                 lambda: self._have_left(awaited, voice), "let go of subscriptions that have moved"
             )
 
-    def _have_left(self, awaited: dict[tuple[int, int], int], voice: ZoneVoice) -> bool:
+    def _have_left(self, awaited: Waits, voice: ZoneVoice) -> bool:
         progress = voice.progress
         for zone in {zone for zone, _ in awaited} & set(progress.lost()) - self._let_go.keys():
             # It will not say that they have left, but that it holds nothing; lists come later.
@@ -165,6 +209,7 @@ class BatchPainter:
 
     def _send_all(self, zone: int, reset: int, voice: ZoneVoice) -> None:
         new = NewSubscriptions(*self.world.subscribers(zone))
+        self._gone.reset(zone, self.at.subscriptions)
         voice.say(self._header(zone)._replace(reset=reset, phase=BEGIN))
         self._send_lists(zone, new, voice, reset)
 

@@ -190,18 +190,19 @@ class PaintJob(CollectionJob):
         name = self._name_at(at)
         try:
             arrays = worlds.decode(name, self._layout(), self._store.get(str(name)))
-            world = World.from_arrays(arrays, self._restored_slices(name))
+            painter = BatchPainter.from_arrays(
+                self._collection, self._world_id, arrays, at, self._restored_slices(name)
+            )
         except (NotStored, BlobError) as reason:
             log.warning("building the world from the beginning of the topics: %s", reason)
             return None
-        return BatchPainter(self._collection, self._world_id, world, at, int(arrays["epoch"][0]))
+        return painter
 
     def _store_world(self, painter: BatchPainter) -> None:
         name = self._name_at(painter.at)
         if isinstance(painter.world.paint, SlicedPaint):
             painter.world.paint.settle()
-        arrays = painter.world.to_arrays() | {"epoch": np.array([painter.epoch], np.int64)}
-        parts = worlds.encode(name, self._layout(), arrays)
+        parts = worlds.encode(name, self._layout(), painter.to_arrays())
         self._store.put(str(name), parts)
         metrics.WORLD_BYTES.labels(self._collection.name).set(sum(map(len, parts)))
 

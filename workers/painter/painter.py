@@ -24,6 +24,7 @@ from topics.kafka.producer import Outbox
 from topics.messages import BEGIN, FORGET, LAST, LISTS, ZoneRecord, place_of
 from topics.objects import parse_objects
 from topics.zones.followed import ProgressReader
+from topics.zones.gone import GoneKeys
 from topics.zones.steps import NewSubscriptions, coming, leaving, message_records, most_coming
 from topics.zones.told import Position, common_position, fingerprint, is_usable, last_told
 from workers.kinds import WORLD
@@ -49,7 +50,7 @@ _ASKED_AGAIN_S = 30.0  # a zone that has asked for its lists gets them once in t
 
 
 class PainterState:
-    """The world and the next offsets of its logs; what a snapshot is of."""
+    """The world, the next offsets of its logs, and who has unsubscribed; what a snapshot is of."""
 
     number = 0
 
@@ -64,23 +65,26 @@ class PainterState:
         # may be of where it was.
         self.has_read = False
         self.positions = [0] * collection.shards  # of subscriptions
+        self.gone = GoneKeys(collection.shards)
 
     def __len__(self) -> int:
         return len(self.world)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        return self.world.to_arrays() | {"positions": np.array(self.positions, np.int64)}
+        positions = {"positions": np.array(self.positions, np.int64)}
+        return self.world.to_arrays() | self.gone.to_arrays() | positions
 
     def restore(self, arrays: Mapping[str, np.ndarray], next_offset: int) -> None:
         """Become what `to_arrays()` gave.  If that raises, nothing has changed."""
         positions = arrays["positions"].tolist()
-        world = World.from_arrays(arrays)
+        world, gone = World.from_arrays(arrays), GoneKeys.from_arrays(arrays, self._shards)
         mine = self.world
         got = (len(positions), world.k, world.paint.form, world.paint.epsilon)
         wanted = (self._shards, mine.k, mine.paint.form, mine.paint.epsilon)
         if got != wanted:
             raise ValueError(f"got shards, k, paint and epsilon {got}, expected {wanted}")
-        self.world, self.positions, self.next_offset = world, positions, next_offset
+        self.world, self.gone = world, gone
+        self.positions, self.next_offset = positions, next_offset
 
 
 class _Moving(NamedTuple):
@@ -113,8 +117,6 @@ class Painter:
         self._epoch = 0
         self._world_id = 0
         self._moving: dict[int, _Moving] = {}  # by shard
-        # Keys that have unsubscribed: zone, and shard and offset of the record that said so.
-        self._gone: dict[bytes, tuple[int, int, int]] = {}
         # By shard, up to where a predecessor may have told of subscriptions.  Up to there they are
         # taken one by one: what two records of a key cancel out may have begun a life in a zone.
         self._told_up_to: list[int] = []
@@ -154,7 +156,6 @@ class Painter:
     def on_gone(self, partitions: list[int]) -> None:
         self._is_ours, self._state = False, None
         self._moving.clear()
-        self._gone.clear()
         self._heard.clear()
         self._said.clear()
         self._asked.clear()
@@ -267,37 +268,21 @@ class Painter:
             moved = [one.by for one in ended if one.follows and home[one.key] != zone]
             if moved:
                 waits_for[zone] = place_of(max(moved), len(state.positions))[1]
-        for zone, offset in self._unsubscribed_elsewhere(leavers, home, len(state.positions)):
-            waits_for[zone] = max(offset, waits_for.get(zone, -1))
-        if self._context.collection.deliver != "lists":
+        if self._context.collection.deliver == "lists":
+            self._note_gone(state, leavers)
+            for (zone, _), offset in state.gone.take(home).items():
+                waits_for[zone] = max(offset, waits_for.get(zone, -1))
+        else:
             waits_for.clear()
         if waits_for:
             self._moving[changes.shard] = _Moving(changes, waits_for, leavers)
         else:
             self._come(state, changes)
 
-    def _unsubscribed_elsewhere(
-        self, leavers: Mapping[int, list[Leaver]], home: Mapping[bytes, int], shards: int
-    ) -> Iterator[tuple[int, int]]:
-        """Zones that keys which come had unsubscribed in, and up to where these must be through.
-
-        A null that is written late would otherwise come after the new list.
-        """
-        for zone, ended in leavers.items():
-            for one in ended:
-                if not one.follows:
-                    self._gone[one.key] = zone, *place_of(one.by, shards)
-        for key in self._gone.keys() & home.keys():
-            zone, _, offset = self._gone.pop(key)
-            if zone != home[key]:
-                yield zone, offset
-        if len(self._gone) > _GONE:
-            left = self._progress.left
-            self._gone = {
-                key: (zone, shard, offset)
-                for key, (zone, shard, offset) in self._gone.items()
-                if left(zone, shard) < offset
-            }
+    def _note_gone(self, state: PainterState, leavers: Mapping[int, list[Leaver]]) -> None:
+        state.gone.add(leavers)
+        if len(state.gone) > _GONE:
+            state.gone.forget(self._progress.left)
 
     def _have_left(self, shard: int) -> bool:
         waits_for = self._moving[shard].waits_for
@@ -366,6 +351,7 @@ class Painter:
                 max(told_to_all.objects, state.next_offset),
                 list(map(max, told_to_all.subscriptions, state.positions)),
             )
+            state.world.bounds = [record.low for record in records[1:]]
         first = [b for b, _ in bounds]
         state.positions = [max(a, b) for a, b in zip(state.positions, first, strict=True)]
         self._replay(state, target)
@@ -377,7 +363,6 @@ class Painter:
         if goes_on:
             self._heard = {record.zone: record.positions.tolist() for record in records}
             self._told_up_to = [max(told) for told in zip(*self._heard.values(), strict=True)]
-            state.world.bounds = [record.low for record in records[1:]]
             now = time.monotonic()
             self._said = {
                 r.zone: (now - _SAY_SOMETHING_S, r.objects, r.positions.tolist()) for r in records
@@ -420,10 +405,15 @@ class Painter:
             self._stream.fill(0.1)
             for shard in list(behind):
                 end = target.subscriptions[shard]
-                changes = self._stream.take(shard, 100_000, below=end)
+                changes = self._stream.take(shard, 100_000, below=end, each_end=True)
                 if changes is not None:
-                    state.world.leave(changes.lives.gone, changes.lives.replaced)
-                    state.world.come(*changes.lives[:5])
+                    lives = changes.lives
+                    leavers = state.world.leave(lives.gone, lives.replaced)
+                    if self._context.collection.deliver == "lists":
+                        state.gone.add(leavers, lives.gone)
+                        # What came then had waited, or is sent anew.
+                        state.gone.take(dict.fromkeys(lives.keys, 0))
+                    state.world.come(*lives[:5])
                     state.positions[shard] = changes.next_offset
                 elif self._stream.is_past(shard, end):
                     state.positions[shard] = max(state.positions[shard], end)
@@ -492,6 +482,7 @@ class Painter:
         self._heard.pop(zone, None)
         new = NewSubscriptions(*state.world.subscribers(zone))
         header = self._header(state)(zone)
+        state.gone.reset(zone, header.positions.tolist())
         reset = max(self._epoch, self._progress.reset(zone)) + (reason == "lost")
         self._send(header._replace(reset=reset, phase=BEGIN))
         most = most_coming(state.world.k)
@@ -530,6 +521,7 @@ class Painter:
         # While some move between zones, the world is not what its positions say.
         is_free = self._written is None or self._written.done()
         if self._keeper.is_due() and is_free and not self._moving:
+            state.gone.forget(self._progress.left)
             self._written = self._aside.submit(self._keeper.write, self._keeper.gather())
 
 

@@ -82,16 +82,27 @@ class SubscriptionStream:
             self._skipped.append(nothing._replace(letters=[unread.letter]))
         self._ends.update(batch.ends)
 
-    def take(self, shard: int, most: int, below: int | None = None) -> SubscriptionChanges | None:
-        """The next records of a shard, perhaps only those below an offset, or None."""
+    def take(
+        self, shard: int, most: int, below: int | None = None, each_end: bool = False
+    ) -> SubscriptionChanges | None:
+        """The next records of a shard, perhaps only those below an offset, or None.
+
+        With `each_end` a life that begins among them does not end among them as well: a key that
+        unsubscribes has its life in the world then, and the world knows its zone.
+        """
         for skipped in self._skipped:
             if skipped.shard == shard and not self._waiting[shard]:
                 self._skipped.remove(skipped)
                 return skipped
         waiting = self._waiting[shard]
         records: list[Message] = []
+        keys: set[bytes | None] = set()
         while waiting and len(records) < most and (below is None or waiting[0].offset() < below):
+            if each_end and waiting[0].value() is None and waiting[0].key() in keys:
+                break
             records.append(waiting.popleft())
+            if each_end:
+                keys.add(records[-1].key())
         if not records:
             return None
         return self._read(shard, records, records[-1].offset() + 1)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,3 +188,60 @@ def test_live_steps_and_batches_end_in_the_same_lists():
             for r in rows
         ]
         assert lists[key] == listed
+
+
+class Slow(Voice):
+    """Its zones say how far they are when they are asked to go on."""
+
+    def __init__(self, collection):
+        super().__init__(collection)
+        self.waited = []  # how many lists had begun meanwhile
+        self.progress = SimpleNamespace(left=lambda zone, shard: self.through, lost=list)
+        self.through = -1
+
+    def wait_until(self, is_so, what):
+        assert not is_so()
+        self.waited.append(sum(len(messages.decode(one).coming.lives) for one in self.said))
+        self.through = 1
+        assert is_so()
+
+
+def wanted(first, *records):
+    """A batch of subscriptions, from an offset on."""
+    keys, values = zip(*records, strict=True)
+    offsets = range(first, first + len(records))
+    values = [None if value is None else _json({"range": value}) for value in values]
+    lives = life_changes(RangeContract(k=3), 0, 1, [key.encode() for key in keys], values, offsets)
+    none = np.empty(0)
+    return WorldChanges([], none, none, none, lives, {}, {}), Position(0, [offsets.stop])
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["goes-on", "stored"])
+@pytest.mark.parametrize("most", [0, 100], ids=["many", "few"])
+def test_a_null_is_written_before_the_list_that_another_zone_begins(monkeypatch, stored, most):
+    monkeypatch.setattr("spark_streaming.driver.batch_painter._GONE", most)
+    of = collection()
+    voice = Slow(of)
+    painter = BatchPainter(of, WORLD, World(3, "sparse", None, [5.0]), Position(0, [0]), 0)
+    painter.take_in(*wanted(0, ("u", [1, 2])))
+    painter.take_over(Takeover(1, [5.0], is_first=True), voice)
+    painter.paint(*wanted(1, ("u", None)), voice)
+    assert not voice.waited
+    if stored:
+        arrays = painter.to_arrays()
+        painter = BatchPainter.from_arrays(of, WORLD, arrays, painter.at)
+    voice.said.clear()
+    painter.paint(*wanted(2, ("u", [7, 8])), voice)
+    assert voice.waited == [0]
+    assert len(voice.zones[1]) == 1
+
+
+def test_a_key_that_unsubscribes_before_lists_are_sent_anew_is_remembered():
+    """Whichever zone finds its list in `matches` writes the null."""
+    of = collection()
+    voice = Slow(of)
+    painter = BatchPainter(of, WORLD, World(3, "sparse", None, [5.0]), Position(0, [0]), 0)
+    painter.take_in(*wanted(0, ("u", [1, 2]), ("u", None)))
+    painter.take_over(Takeover(1, [5.0], is_first=True), voice)
+    painter.paint(*wanted(2, ("u", [1, 2])), voice)
+    assert voice.waited == [0]

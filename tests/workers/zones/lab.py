@@ -13,6 +13,7 @@ from topics import lists, messages
 from topics.codecs.columns import CodecError
 from topics.messages import BEGIN, FORGET, LAST, LISTS, ZoneRecord, life_of, place_of
 from topics.zones import steps
+from topics.zones.gone import GoneKeys
 from topics.zones.steps import NewSubscriptions, coming, leaving, message_records
 from topics.zones.told import Told, common_position, is_usable
 from workers.zones.history import _place as place_in
@@ -46,8 +47,6 @@ class Lab:
         self.history = History(K)
         self.messages: list[list[bytes]] = [[] for _ in range(zones)]
         self.matches: dict[bytes, list[Written]] = {}
-        # Zones in which keys have unsubscribed.  A new painter does not know them as yet.
-        self.gone: dict[bytes, int] = {}
         self.zones = [Zone(self, number) for number in range(zones)]
         self.painter = Painter(self, epoch=1)
         self.painter.reset_all()
@@ -76,11 +75,11 @@ class Lab:
         self.painter = Painter(self, epoch=before.epoch + 1)
         if is_usable(told, WORLD, wanted):
             at = common_position(records)
+            self.painter.world.bounds = [record.low for record in records[1:]]
             self.painter.replay(at.objects, at.subscriptions)
             self.painter.heard = {record.zone: record.positions for record in records}
             told_positions = zip(*self.painter.heard.values(), strict=True)
             self.painter.told_up_to = [int(max(positions)) for positions in told_positions]
-            self.painter.world.bounds = [record.low for record in records[1:]]
             self.painter.said = [record.objects for record in records]
             self.painter.say_where()
             return before
@@ -127,6 +126,7 @@ class Painter:
         self._lab, self.epoch = lab, epoch
         self.world = World(K, "sparse", None, lab.bounds)
         self.next_object, self.positions = 0, [0] * SHARDS
+        self.gone = GoneKeys(SHARDS)
         self.told_up_to = [0] * SHARDS
         self.said = [0] * len(lab.messages)
         self.heard: dict[int, np.ndarray] = {}  # by zone, positions that predecessors have told
@@ -138,10 +138,11 @@ class Painter:
         self.next_object = objects
         for shard, end in enumerate(positions):
             while self.positions[shard] < end:
-                came, gone = self._read(shard, end - self.positions[shard])
-                self.world.leave(gone, [(key, life) for key, life, _ in came])
+                came, gone = self._read(shard, 1)
+                self.gone.add(self.world.leave(gone, [(key, life) for key, life, _ in came]))
+                self.gone.take({key: 0 for key, _, _ in came})
                 self._come(came)
-                self.positions[shard] = end
+                self.positions[shard] += 1
 
     def forget_all(self) -> None:
         for zone in range(len(self._lab.messages)):
@@ -187,9 +188,9 @@ class Painter:
             self._send(self._header(zone)._replace(leaving=leaving(ended)))
             if not self.is_stale and any(one.follows and homes[one.key] != zone for one in ended):
                 self._lab.zones[zone].take_all()
-            self._lab.gone |= {one.key: zone for one in ended if not one.follows}
-        for key in self._lab.gone.keys() & homes.keys():
-            if not self.is_stale and (zone := self._lab.gone.pop(key)) != homes[key]:
+        self.gone.add(leavers)
+        for (zone, _), offset in self.gone.take(homes).items():
+            if not self.is_stale and self._lab.zones[zone].lists.left.get(shard, -1) < offset:
                 self._lab.zones[zone].take_all()
         new = self._come(came)
         self.positions[shard] += count

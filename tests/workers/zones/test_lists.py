@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -206,12 +207,17 @@ def test_objects_wait_for_the_subscriptions_that_a_zone_knows_of():
     assert names_of(lab, "u") == ["a"]
 
 
-def test_a_null_comes_before_the_list_that_another_zone_begins():
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_null_comes_before_the_list_that_another_zone_begins(restarted):
     lab = Lab((3.0,))
     lab.subscribe("u", {"range": [5, 6]})
     lab.settle()
     lab.subscribe("u", None)
     lab.painter.take_subscriptions(1, 1)
+    lab.painter.say_where()
+    if restarted:
+        lab.restart_painter()
+        assert lab.painter.positions == lab.painter.told_up_to, "the null is not told again"
     lab.subscribe("u", {"range": [0, 1]})
     lab.painter.take_subscriptions(1, 1)
     first, second = lab.zones
