@@ -16,6 +16,9 @@ do with the messages and not with the subscribers; a subscriber keeps its list b
     messages        Message, MessageTable; TopKList and NamedTopKList, the subscriber's side
     axis            cells of x, for objects that share one
     named           NamedPaint: objects with ids and any x, as a topic has them
+    named_slices    the same with the objects in slices of x that paint a batch together
+    keys            the subscriptions by their keys
+    world           World: all that a painter knows, and what each zone has to hear
     lists           SubscriberLists: the lists of many subscribers, and what changes in them
 
 One update, step by step, with k = 1 and objects (1, 10), (2, 20), (3, 30): object 2 goes to 40.

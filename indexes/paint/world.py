@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from indexes.paint.keys import KeyedRanges, Ranges
 from indexes.paint.named import FirstLists, NamedPaint, NamedPaintArrays, ObjectStates, Painted
 
 __all__ = ["Leaver", "World", "ZoneMessages", "quantile_bounds", "slices_of"]
@@ -50,13 +51,6 @@ class ZoneMessages(NamedTuple):
     gone_group: np.ndarray  # i4[e]
     gone_ids: list[bytes]
     gone_to: np.ndarray  # f8[e]
-
-
-class _Subscriber(NamedTuple):
-    life: int
-    low: float
-    high: float
-    k: int
 
 
 def slices_of(bounds: Sequence[float]) -> list[tuple[float, float]]:
@@ -98,7 +92,7 @@ class World:
         self.k = k
         self.paint = NamedPaint(k, form, epsilon) if paint is None else paint
         self.bounds = list(bounds)
-        self._subscribers: dict[bytes, _Subscriber] = {}
+        self._subscribers = KeyedRanges()
 
     def __len__(self) -> int:
         """The number of subscriptions."""
@@ -111,17 +105,14 @@ class World:
 
     @property
     def nbytes(self) -> int:
-        """About: what is kept by key are objects of Python."""
-        return self.paint.nbytes + 300 * len(self._subscribers)
+        count: int = self.paint.nbytes + self._subscribers.nbytes
+        return count
 
     def zones_of(self, lows: Any) -> np.ndarray:
         return np.searchsorted(self.bounds, np.asarray(lows, np.float64), side="right")
 
-    def zone_of(self, key: bytes) -> int:
-        return int(self.zones_of([self._subscribers[key].low])[0])
-
     def lows(self) -> np.ndarray:
-        return np.array([one.low for one in self._subscribers.values()], np.float64)
+        return self._subscribers.lows[self._subscribers.rows()]
 
     def leave(
         self, gone: Sequence[tuple[bytes, int]], replaced: Sequence[tuple[bytes, int]]
@@ -131,16 +122,18 @@ class World:
         Pairs of key and of what ends its life.
         """
         ended = [(*one, False) for one in gone] + [(*one, True) for one in replaced]
+        ended.sort(key=lambda one: one[1])
+        held = self._subscribers
+        rows = held.remove([key for key, _, _ in ended])
+        known = np.flatnonzero(rows >= 0)
+        lives = held.lives[rows[known]]
+        zones = self.zones_of(held.lows[rows[known]])
         leavers: dict[int, list[Leaver]] = {}
-        lives = []
-        for key, by, follows in sorted(ended, key=lambda one: one[1]):
-            known = self._subscribers.get(key)
-            if known is None:
-                continue
-            leavers.setdefault(self.zone_of(key), []).append(Leaver(key, known.life, by, follows))
-            del self._subscribers[key]
-            lives.append(known.life)
-        if lives:
+        columns = (known.tolist(), lives.tolist(), zones.tolist())
+        for i, life, zone in zip(*columns, strict=True):
+            key, by, follows = ended[i]
+            leavers.setdefault(zone, []).append(Leaver(key, life, by, follows))
+        if len(lives):
             self.paint.unsubscribe_many(lives)
         return leavers
 
@@ -150,25 +143,15 @@ class World:
         """New subscriptions; keys that had a life have left it."""
         numbers = np.asarray(lives, np.int64)
         self.paint.subscribe_many(numbers, lows, highs)
-        columns = (numbers.tolist(), lows.tolist(), highs.tolist(), np.asarray(ks).tolist())
-        self._subscribers.update(zip(keys, map(_Subscriber, *columns), strict=True))
+        self._subscribers.add(keys, numbers, lows, highs, ks)
 
-    def subscribers(
-        self, zone: int | None = None
-    ) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Keys, lives, lows, highs, ks of all, or of those of a zone, by life."""
-        keys = sorted(self._subscribers, key=lambda key: self._subscribers[key].life)
-        if zone is not None and keys:
-            at = self.zones_of([self._subscribers[key].low for key in keys])
-            keys = [key for key, home in zip(keys, at.tolist(), strict=True) if home == zone]
-        found = [self._subscribers[key] for key in keys]
-        return (
-            keys,
-            np.array([one.life for one in found], np.int64),
-            np.array([one.low for one in found], np.float64),
-            np.array([one.high for one in found], np.float64),
-            np.array([one.k for one in found], np.int32),
-        )
+    def subscribers(self, zone: int | None = None) -> Ranges:
+        """All subscriptions, or those of a zone."""
+        rows = None
+        if zone is not None:
+            rows = self._subscribers.rows()
+            rows = rows[self.zones_of(self._subscribers.lows[rows]) == zone]
+        return self._subscribers.by_life(rows)
 
     def first_lists(self, lows: np.ndarray, highs: np.ndarray) -> FirstLists:
         return self.paint.first_lists(lows, highs)
@@ -237,6 +220,7 @@ class World:
     def check(self) -> None:
         """Raise `AssertionError` unless every structural invariant holds."""
         self.paint.check()
+        self._subscribers.check()
         assert len(self.paint) == len(self._subscribers)
         assert self.bounds == sorted(set(self.bounds))
 
