@@ -125,7 +125,17 @@ class ZoneService(Service):
     def resume(self) -> None:
         self._is_ours.set()
 
-    def empty(self) -> None:
+    @property
+    def service(self) -> Service:
+        return self
+
+    def give_back(self) -> None:
+        """Another worker has the zone now."""
+        self.lost = True
+        self._empty()
+        self.resume()  # it may wait for that
+
+    def _empty(self) -> None:
         """Leave what waits to the zone's next owner; nobody waits for room here any more."""
         while not self._waiting.empty():
             self._waiting.get_nowait()
@@ -133,7 +143,7 @@ class ZoneService(Service):
     async def leave(self) -> None:
         """Begin nothing more, and wait until all that was begun is acknowledged."""
         self.pause()
-        self.empty()
+        self._empty()
         await self._is_idle.wait()
         if self._unacknowledged and self.restored.is_set():
             await self._write_put_off()

@@ -47,7 +47,7 @@ class Assigned:
                 yield event
 
         stream = SimpleNamespace(noack=lambda: SimpleNamespace(events=read))
-        await self._matcher.distribute(cast(StreamT, stream))
+        await self._matcher.shards.distribute(cast(StreamT, stream))
 
     async def leave(self) -> None:
         """As on TERM."""
@@ -58,7 +58,7 @@ class Assigned:
         return self._app.consumer
 
     def queue(self, shard: int) -> FrameQueue:
-        return self._matcher._queues[shard]
+        return self._matcher.shards[shard].queue
 
     def service(self, shard: int) -> ShardService:
         return self.queue(shard).service
@@ -242,6 +242,6 @@ def test_a_matcher_leaves_though_its_answers_are_not_acknowledged(
         assert not frame.acked
         await matcher.assign()
 
-    monkeypatch.setattr("workers.matcher.matcher._LEAVES_WITHIN_S", 0.2)
+    monkeypatch.setattr("workers.process.partitions._LEAVES_WITHIN_S", 0.2)
     asyncio.run(run())
     assert "not acknowledged yet" in caplog.text
