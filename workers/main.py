@@ -2,8 +2,8 @@
 
 import faulthandler
 import logging
+import os
 import signal
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from types import FrameType
@@ -24,7 +24,8 @@ def run_worker(name: str, settings: Settings, collection: Collection) -> int:
     faulthandler.enable()  # a crash in compiled code says where
     role = roles()[name]
     context = open_context(role.name, settings, collection)
-    on_signals(lambda *_: sys.exit(0))  # there is nothing to finish yet
+    # There is nothing to finish yet, and the compiler swallows exceptions that come meanwhile.
+    on_signals(lambda *_: os._exit(0))
     try:
         from workers.warm_up import warm_up  # this is what takes seconds
 
