@@ -28,7 +28,7 @@ class Sizes:
     objects: int = 10_000
     subscriptions: int = 2_000_000
     events: int = 50_000
-    runs: int = 8  # of objects and events anew, because single ones differ much in Table I
+    runs: int = 32  # of objects and events anew, because single ones differ much in Table I
     checked: int = 300  # events through all servers, whose answers have to agree
     ks: tuple[int, ...] = (1, 2, 5, 10, 15, 20)
     table_iv: tuple[int, ...] = (200_000, 800_000, 2_000_000, 4_000_000, 10_000_000)

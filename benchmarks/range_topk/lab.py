@@ -27,20 +27,23 @@ class Sizes:
     updates: int = 5_000
     turns: int = 5
     batches: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)
-    # Subscriptions on a broker, and updates that go as quickly as they can: fewer where each
-    # changes more lists.
-    live: tuple[tuple[int, int], ...] = ((10_000, 20_000), (100_000, 20_000), (1_000_000, 2_000))
-    targeted: int = 100_000  # the subscriptions that the targets are for
-    live_objects: int = 20_000
+    # On a broker: subscriptions, objects, and updates that go as quickly as they can, fewer where
+    # each changes more lists.
+    live: tuple[tuple[int, int, int], ...] = (
+        (10_000, 100_000, 20_000), (100_000, 100_000, 20_000), (1_000_000, 100_000, 2_000),
+        (100_000, 20_000, 5_000),
+    )  # fmt: skip
+    targeted: tuple[int, int] = (100_000, 100_000)  # what the targets are for
     rate: int = 500  # updates a second, or half of what goes if that is less
     seconds: int = 20
+    warm_seconds: int = 40  # of the same updates: the broker compiles itself meanwhile
     job_subscriptions: int = 100_000
 
 
 QUICK = Sizes(
     objects=2_000, subscriptions=(200, 2_000), affected=200, updates=300, turns=1,
-    batches=(10, 100), live=((300, 300),), targeted=300, live_objects=500, rate=50, seconds=2,
-    job_subscriptions=300,
+    batches=(10, 100), live=((300, 500, 300),), targeted=(300, 500), rate=50, seconds=2,
+    warm_seconds=2, job_subscriptions=300,
 )  # fmt: skip
 
 

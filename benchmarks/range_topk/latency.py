@@ -34,6 +34,7 @@ class Arrived(NamedTuple):
 
 class _Measured(NamedTuple):
     subscriptions: int
+    objects: int
     rate: float  # updates a second, of the latencies
     latencies: np.ndarray  # f8[lists]  seconds
     updates_per_s: float  # as quickly as they go
@@ -51,16 +52,19 @@ def latency(lab: Lab) -> Section:
         Stack(Path(folder), say=lab.step) as stack,
     ):
         measured = [_measured(lab, stack, Path(folder), *each) for each in sizes.live]
-    (aimed,) = (one for one in measured if one.subscriptions == sizes.targeted)
+    (aimed,) = (one for one in measured if (one.subscriptions, one.objects) == sizes.targeted)
     rows = [
-        Row(f"p50 at {aimed.rate:,.0f} updates/s, {aimed.subscriptions:,} subscriptions",
+        Row(f"p50 at {aimed.rate:,.0f} updates/s, {aimed.subscriptions:,} subscriptions, "
+            f"{aimed.objects:,} objects",
             aimed.percentile_ms(50), most=50, unit=" ms"),
-        Row(f"p99 at {aimed.rate:,.0f} updates/s, {aimed.subscriptions:,} subscriptions",
+        Row(f"p99 at {aimed.rate:,.0f} updates/s, {aimed.subscriptions:,} subscriptions, "
+            f"{aimed.objects:,} objects",
             aimed.percentile_ms(99), most=200, unit=" ms"),
     ]  # fmt: skip
     cells = [
         [
             f"{one.subscriptions:,}",
+            f"{one.objects:,}",
             f"{one.updates_per_s:,.0f}",
             f"{one.lists_per_s:,.0f}",
             f"{one.lists_per_update:,.1f}",
@@ -71,43 +75,56 @@ def latency(lab: Lab) -> Section:
         for one in measured
     ]
     words = (
-        f"{sizes.live_objects:,} objects, subscribers of ranges of {100 * sizes.width:g} % of the"
-        f" axis, k = {K}; one painter, one zone worker with two zones, broker, Redis and load on"
-        " the same cores. Sustained: updates sent at once, until the last list is read. Latency:"
-        " from the moment that an object's record is given to its producer to the moment that a"
-        f" consumer of `matches` has the list, at {sizes.rate} updates a second, or at half of the"
-        " sustained rate where that is less. What bounds the sustained rate is the lists: each is a"
-        " record with the whole list and its changes."
+        f"Uniform objects, subscribers of ranges of {100 * sizes.width:g} % of the axis, k = {K};"
+        " one painter, one zone worker with two zones, broker, Redis and load on the same cores."
+        " Sustained: updates sent at once, until the last list is read. Latency: from the moment"
+        " that an object's record is given to its producer to the moment that a consumer of"
+        f" `matches` has the list, at {sizes.rate} updates a second, or at half of the sustained"
+        f" rate where that is less, after {sizes.warm_seconds} s of such updates. The fewer objects"
+        " there are, the more lists have the one that is updated. What bounds the sustained rate is"
+        " the lists: each is a record with the whole list and its changes."
     )
     if sizes != Sizes():
         words += " **The targets are for other sizes.**"
     table = Table(
         ["", "measured", "target", "", "in plain words"], [row.cells() for row in rows], prose=4
     )
-    header = ["subscriptions", "updates/s sustained", "lists/s", "lists per update",
+    header = ["subscriptions", "objects", "updates/s sustained", "lists/s", "lists per update",
               "updates/s", "p50, ms", "p99, ms"]  # fmt: skip
     tables = [table, Table(header, cells, "By the number of subscriptions.")]
     return Section("range_topk_latency", "Range top-k lists on a broker", words, tables)
 
 
-def _measured(lab: Lab, stack: Stack, folder: Path, subscriptions: int, burst: int) -> _Measured:
+def _measured(
+    lab: Lab, stack: Stack, folder: Path, subscriptions: int, objects: int, burst: int
+) -> _Measured:
     sizes = lab.sizes
-    with _Live(lab, stack, folder, subscriptions) as live:
-        live.send(max(10, burst // 10), float(sizes.rate))  # warm
+    with _Live(lab, stack, folder, subscriptions, objects) as live:
+        live.send(max(10, burst // 10), float(sizes.rate))
         seconds, lists = live.burst(burst)
         rate = min(float(sizes.rate), burst / seconds / 2)
+        live.send(round(rate * sizes.warm_seconds), rate)
         steady = live.send(round(rate * sizes.seconds), rate)
     return _Measured(
-        subscriptions, rate, np.array(steady), burst / seconds, lists / seconds, lists / burst
+        subscriptions,
+        objects,
+        rate,
+        np.array(steady),
+        burst / seconds,
+        lists / seconds,
+        lists / burst,
     )
 
 
 class _Live:
     """A painter and a zone worker of one collection, and who sends and reads."""
 
-    def __init__(self, lab: Lab, stack: Stack, folder: Path, subscriptions: int) -> None:
+    def __init__(
+        self, lab: Lab, stack: Stack, folder: Path, subscriptions: int, objects: int
+    ) -> None:
         self._lab, self._sizes, self._stack = lab, lab.sizes, stack
-        self._subscriptions, self._name = subscriptions, f"lists-{subscriptions}"
+        self._subscriptions, self._objects = subscriptions, objects
+        self._name = f"lists-{subscriptions}-{objects}"
         declared = {"name": self._name, "kind": "range_topk", "k": K, "shards": 1, "zones": 2,
                     "zone_bounds": [0.5]}  # fmt: skip
         path = folder / f"{self._name}.yaml"
@@ -118,7 +135,7 @@ class _Live:
         self._client = {"bootstrap.servers": stack.brokers}
         self._producer = Producer({**self._client, "partitioner": "murmur2_random", "linger.ms": 1})
         self._rng = np.random.default_rng(0)
-        self._xs = self._rng.random(self._sizes.live_objects)
+        self._xs = self._rng.random(self._objects)
         self._sent: dict[int, float] = {}
         self._arrived: list[Arrived] = []
         self._through = dict.fromkeys(range(collection.zones), -1)  # the last object, by zone
@@ -139,7 +156,7 @@ class _Live:
     def _fill(self) -> None:
         sizes = self._sizes
         self._lab.step(f"{self._subscriptions:,} subscriptions and objects")
-        for i in range(sizes.live_objects):
+        for i in range(self._objects):
             self._put(i)
         lows = self._rng.uniform(0, 1 - sizes.width, self._subscriptions)
         for i, low in enumerate(lows.tolist()):
@@ -170,7 +187,7 @@ class _Live:
             if wait_s > 0:
                 self._producer.poll(0)
                 time.sleep(wait_s)
-            self._put(int(self._rng.integers(self._sizes.live_objects)))
+            self._put(int(self._rng.integers(self._objects)))
         self._producer.flush()
         self._settle(0)
         return [
@@ -182,7 +199,7 @@ class _Live:
         self._arrived.clear()
         began = time.perf_counter()
         for _ in range(count):
-            self._put(int(self._rng.integers(self._sizes.live_objects)))
+            self._put(int(self._rng.integers(self._objects)))
         self._producer.flush()
         self._settle(0)
         return self._arrived[-1].at - began, len(self._arrived)

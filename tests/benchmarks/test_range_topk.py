@@ -8,7 +8,8 @@ from benchmarks.range_topk.lab import Sizes
 
 TINY = Sizes(
     objects=500, subscriptions=(100, 300), affected=50, updates=100, turns=1, batches=(10, 100),
-    live=((200, 100),), targeted=200, live_objects=300, rate=50, seconds=1, job_subscriptions=200,
+    live=((200, 300, 100),), targeted=(200, 300), rate=50, seconds=1, warm_seconds=1,
+    job_subscriptions=200,
 )  # fmt: skip
 
 
