@@ -6,12 +6,16 @@ one for each object record (or Paint-Batch) that matters to the zone.
 
     PODZ | version | zone u32, zones u32, epoch i64, objects i64, as_of i64, reset i64, world u64,
     low f64, high f64, phase u32, more u32, counts u64 …
-    positions i64[shards] | who leaves … | who comes … | states … | messages … | gone …
+    positions i64[shards], begun i64[shards] | who leaves … | who comes … | states … | messages … |
+    gone …
 
 `epoch` grows with each painter; a zone does nothing that an older one says once it has heard of a
 newer.  `objects` and `positions` are the next offsets of `objects` and of each shard of
-`subscriptions`: everything below is told when this record is done.  `world` is a fingerprint of
-what offsets and lists are of: topics and settings.
+`subscriptions`: everything below is told when this record is done.  Records of `subscriptions` are
+told of in batches, and of a batch only what is left of it when later records have undone others;
+`begun` is where the batch ends that a shard is at.  A painter that takes over tells of the same
+batch again: of another, zones that have heard a part would make something else.  `world` is a
+fingerprint of what offsets and lists are of: topics and settings.
 
 A life is one record of `subscriptions` until its key has another: `life_of(shard, offset, shards)`.
 
@@ -32,9 +36,10 @@ import numpy as np
 from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import CodecError, RecordLayout, check_lengths
 
-MAGIC, VERSION = b"PODZ", 1
+MAGIC, VERSION = b"PODZ", 2
 
 FORGET, BEGIN, LISTS, LAST = range(1, 5)  # phases of a reset
+CLAIM = 5  # a phase without a reset: a painter takes over, and nobody is to listen to older ones
 
 _LAYOUT = RecordLayout(
     MAGIC,
@@ -66,6 +71,7 @@ _LAYOUT = RecordLayout(
     ],
     [
         ("positions", "<i8", "shards"),
+        ("begun", "<i8", "shards"),
         ("left_lives", "<i8", "leaving"),
         ("left_by", "<i8", "leaving"),
         ("lives", "<i8", "coming"),
@@ -170,6 +176,7 @@ class ZoneRecord(NamedTuple):
     world: int
     objects: int
     positions: np.ndarray  # i8[shards]
+    begun: np.ndarray  # i8[shards]
     as_of: int = -1  # the object offset that first lists are as of; -1: before any
     reset: int = 0
     phase: int = 0
@@ -279,6 +286,7 @@ def encode(record: ZoneRecord) -> bytes:
         gone=len(messages.gone_group),
         gone_bytes=messages.gone_ids.data.size,
         positions=record.positions,
+        begun=record.begun,
         left_lives=leaving.lives,
         left_by=leaving.by,
         lives=coming.lives,
@@ -334,6 +342,7 @@ def decode(data: bytes | memoryview) -> ZoneRecord:
         world=read.world,
         objects=read.objects,
         positions=read.positions,
+        begun=read.begun,
         as_of=read.as_of,
         reset=read.reset,
         phase=read.phase,

@@ -99,10 +99,8 @@ class Crowd:
         self.zone.take(codec.decode(codec.encode(record)))
 
     def header(self) -> ZoneRecord:
-        positions = np.array([len(self.world)])
-        return ZoneRecord(
-            0, 1, -np.inf, np.inf, 1, 0, self._number, positions, as_of=self._number - 1
-        )
+        at = np.array([len(self.world)])
+        return ZoneRecord(0, 1, -np.inf, np.inf, 1, 0, self._number, at, at, as_of=self._number - 1)
 
     def changes(self, count: int, most_x: float = 1.0) -> Changes:
         """Objects that get another y; those up to an x only."""

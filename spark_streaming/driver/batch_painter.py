@@ -237,5 +237,6 @@ class BatchPainter:
             world=self._world_id,
             objects=self.at.objects,
             positions=np.array(self.at.subscriptions, np.int64),
+            begun=np.array(self.at.subscriptions, np.int64),
             as_of=self.at.objects - 1,
         )

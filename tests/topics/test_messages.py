@@ -32,6 +32,7 @@ def zone_records(draw):
 
     few = st.integers(0, 4)
     leaving, coming, states, groups = (draw(few) for _ in range(4))
+    shards = draw(few)
     counts = column(few if states else st.just(0), np.int32, coming)
     told, gone = (draw(few) if groups and states else 0 for _ in range(2))
     return ZoneRecord(
@@ -42,10 +43,11 @@ def zone_records(draw):
         epoch=draw(longs),
         world=draw(st.integers(0, 2**64 - 1)),
         objects=draw(longs),
-        positions=column(longs, np.int64, draw(few)),
+        positions=column(longs, np.int64, shards),
+        begun=column(longs, np.int64, shards),
         as_of=draw(longs),
         reset=draw(longs),
-        phase=draw(st.integers(0, 4)),
+        phase=draw(st.integers(0, 5)),
         more=draw(st.booleans()),
         leaving=Leaving(
             column(longs, np.int64, leaving),
@@ -127,7 +129,7 @@ def sample() -> ZoneRecord:
     one, bound = np.array([1], np.int32), np.array([1.0])
     return ZoneRecord(
         zone=0, zones=1, low=-np.inf, high=np.inf, epoch=1, world=7, objects=5,
-        positions=np.array([3]),
+        positions=np.array([3]), begun=np.array([4]),
         leaving=Leaving(np.array([4]), np.array([5]), np.array([1], np.uint8), ids._replace(
             lengths=ids.lengths[:1], data=ids.data[:1])),
         coming=Coming(
@@ -151,7 +153,7 @@ def lengths(*given):
 
 REFUSED = [
     ("magic", lambda: b"PODF" + messages.encode(sample())[4:]),
-    ("version 2", lambda: b"PODZ" + struct.pack("<H", 2) + messages.encode(sample())[6:]),
+    ("version 3", lambda: b"PODZ" + struct.pack("<H", 3) + messages.encode(sample())[6:]),
     ("a header of", lambda: b"PODZ"),
     ("states of lists from 0 to 2", lambda: with_part("coming", entries=np.array([2, 0], "i4"))),
     ("states of lists from -1", lambda: with_part("coming", entries=np.array([-1, 0], "i4"))),

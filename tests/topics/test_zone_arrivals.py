@@ -6,6 +6,8 @@ from topics import messages
 from topics.codecs.byte_strings import ByteStrings
 from topics.messages import Arrival, Coming, States, ZoneRecord
 
+AT = np.array([5])
+
 
 def test_each_subscription_arrives_with_its_own_list():
     coming = Coming(
@@ -23,7 +25,7 @@ def test_each_subscription_arrives_with_its_own_list():
         np.array([0.7, 0.2]),
     )
     record = ZoneRecord(
-        0, 1, -np.inf, np.inf, 1, 1, 12, np.array([5]), as_of=11, coming=coming, states=states
+        0, 1, -np.inf, np.inf, 1, 1, 12, AT, AT, as_of=11, coming=coming, states=states
     )
     assert list(messages.decode(messages.encode(record)).arrivals()) == [
         Arrival(4, "nobody", -np.inf, 5.0, 1, []),
@@ -32,5 +34,5 @@ def test_each_subscription_arrives_with_its_own_list():
 
 
 def test_a_record_without_any_has_no_arrivals():
-    record = ZoneRecord(0, 1, -np.inf, np.inf, 1, 1, 12, np.array([5]))
+    record = ZoneRecord(0, 1, -np.inf, np.inf, 1, 1, 12, AT, AT)
     assert list(messages.decode(messages.encode(record)).arrivals()) == []

@@ -23,7 +23,7 @@ _LOOKED_BACK = 64
 
 
 class Told(NamedTuple):
-    last: ZoneRecord | None  # None: there is none, or none that can be read
+    last: ZoneRecord | None  # but for claims; None: there is none, or none that can be read
     is_new: bool  # nothing was ever said to the zone
     at_ms: int = 0  # when that was said
 
@@ -51,7 +51,7 @@ def _last(
         return Told(None, is_new=end == 0)
     first = max(begin, end - _LOOKED_BACK)
     consumer.assign([TopicPartition(place.topic, place.partition, first)])
-    last, reached = Told(None, is_new=False), first
+    last, reached, epoch = Told(None, is_new=False), first, 0
     while reached < end and not stopping():
         message = consumer.poll(1.0)
         if message is None or message.error() is not None or message.partition() != place.partition:
@@ -62,8 +62,10 @@ def _last(
         except CodecError:
             last = Told(None, is_new=False)
             continue
-        # What a painter says that another has replaced is heard by no zone.
-        if last.last is None or record.epoch >= last.last.epoch:
+        if record.epoch < epoch:
+            continue  # what a painter says that another has replaced is heard by no zone
+        epoch = record.epoch
+        if record.phase != messages.CLAIM:
             last = Told(record, is_new=False, at_ms=message.timestamp()[1])
     return last
 
@@ -79,6 +81,11 @@ def common_position(told: Sequence[ZoneRecord]) -> Position:
     """What all zones have heard."""
     shards = zip(*(record.positions.tolist() for record in told), strict=True)
     return Position(min(record.objects for record in told), [min(offsets) for offsets in shards])
+
+
+def begun_batches(told: Sequence[ZoneRecord]) -> list[int]:
+    """By shard, where the batch of subscriptions ends that the painter was at."""
+    return [max(ends) for ends in zip(*(record.begun.tolist() for record in told), strict=True)]
 
 
 def is_usable(

@@ -21,12 +21,20 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from indexes.paint.world import Leaver, World, quantile_bounds, slices_of
 from topics import messages as codec
 from topics.kafka.producer import Outbox
-from topics.messages import BEGIN, FORGET, LAST, LISTS, ZoneRecord, place_of
+from topics.messages import BEGIN, CLAIM, FORGET, LAST, LISTS, ZoneRecord, place_of
 from topics.objects import parse_objects
 from topics.zones.followed import ProgressReader
 from topics.zones.gone import GoneKeys
 from topics.zones.steps import NewSubscriptions, coming, leaving, message_records, most_coming
-from topics.zones.told import Position, common_position, fingerprint, is_usable, last_told
+from topics.zones.told import (
+    Position,
+    Told,
+    begun_batches,
+    common_position,
+    fingerprint,
+    is_usable,
+    last_told,
+)
 from workers.kinds import WORLD
 from workers.painter.subscriptions import SubscriptionChanges, SubscriptionStream
 from workers.process import metrics
@@ -117,9 +125,10 @@ class Painter:
         self._epoch = 0
         self._world_id = 0
         self._moving: dict[int, _Moving] = {}  # by shard
-        # By shard, up to where a predecessor may have told of subscriptions.  Up to there they are
-        # taken one by one: what two records of a key cancel out may have begun a life in a zone.
-        self._told_up_to: list[int] = []
+        # By shard, where the latest batch of subscriptions ends that was begun, and the one that a
+        # predecessor had begun: zones may have heard a part of it.
+        self._begun: list[int] = []
+        self._to_repeat: list[int] = []
         # By zone, where predecessors have said so.  What one of them has told a zone it knows, also
         # while the world is before that, and the next painter has to learn of it.
         self._heard: dict[int, list[int]] = {}
@@ -197,12 +206,12 @@ class Painter:
         self._outbox.poll()
 
     def _catches_up(self, state: PainterState) -> bool:
-        """Whether some zone knows of subscriptions that the world does not have again.
+        """Whether some zone may know of subscriptions that the world does not have again.
 
         What objects change for those would not be said, and the zone leaves their first lists,
         which it has had, alone.  So they come first.
         """
-        return any(a < b for a, b in zip(state.positions, self._told_up_to, strict=True))
+        return any(a < b for a, b in zip(state.positions, self._to_repeat, strict=True))
 
     # Objects and subscriptions.
 
@@ -231,25 +240,50 @@ class Painter:
 
     def _take_subscriptions(self, state: PainterState) -> bool:
         """Whether there was anything to do."""
-        busy = False
+        busy, batches = False, []
         for shard in range(len(state.positions)):
             if shard in self._moving:
                 if not self._have_left(shard):
                     continue
                 self._come(state, self._moving.pop(shard).changes)
                 busy = True
-            told_already = state.positions[shard] < self._told_up_to[shard]
-            most = 1 if told_already else most_coming(state.world.k)
-            changes = self._stream.take(shard, most)
+            changes = self._next_batch(state, shard)
             if changes is not None:
-                busy = True
-                self._write_letters(changes)
-                self._leave(state, changes)
+                batches.append(changes)
             elif (end := self._stream.end_of(shard)) is not None:
                 state.positions[shard] = max(state.positions[shard], end)
-        if busy:
+        if batches:
+            self._say_where_batches_begin(state)
+        for changes in batches:
+            self._write_letters(changes)
+            self._leave(state, changes)
+        if busy or batches:
             metrics.PAINTER_SUBSCRIPTIONS.labels(*self._labels).set(len(state.world))
-        return busy
+        return busy or bool(batches)
+
+    def _next_batch(self, state: PainterState, shard: int) -> SubscriptionChanges | None:
+        end = self._to_repeat[shard]
+        if state.positions[shard] >= end:
+            return self._stream.take(shard, most_coming(state.world.k))
+        if not self._stream.has_up_to(shard, end):
+            return None
+        changes = self._stream.take(shard, end - state.positions[shard], below=end)
+        if changes is None:
+            state.positions[shard] = end
+            return None
+        return changes._replace(next_offset=max(changes.next_offset, end))
+
+    def _say_where_batches_begin(self, state: PainterState) -> None:
+        """All zones know where a batch begins before one of them hears of it.
+
+        So of two zones the one has heard at most one batch more than the other, and a painter that
+        takes over knows where the last one began.
+        """
+        header = self._header(state)
+        for zone in range(self._zones):
+            if self._said[zone][2] != header(zone).positions.tolist():
+                self._send(header(zone))
+        self._outbox.settle()
 
     def _write_letters(self, changes: SubscriptionChanges) -> None:
         for letter in changes.letters:
@@ -260,6 +294,7 @@ class Painter:
     def _leave(self, state: PainterState, changes: SubscriptionChanges) -> None:
         world = state.world
         lives = changes.lives
+        self._begun[changes.shard] = changes.next_offset
         home = dict(zip(lives.keys, world.zones_of(lives.lows).tolist(), strict=True))
         leavers = world.leave(lives.gone, lives.replaced)
         header, waits_for = self._header(state), {}
@@ -305,7 +340,7 @@ class Painter:
     # Records.
 
     def _header(self, state: PainterState) -> "_Header":
-        return _Header(state, self._epoch, self._world_id, self._heard)
+        return _Header(state, self._begun, self._epoch, self._world_id, self._heard)
 
     def _send(self, record: ZoneRecord) -> None:
         self._outbox.send(self._topic, codec.encode(record), partition=record.zone)
@@ -316,7 +351,7 @@ class Painter:
         now, header = time.monotonic(), self._header(state)
         for zone in range(self._zones):
             said_at, *said = self._said[zone]
-            elsewhere = said != [state.next_offset, state.positions]
+            elsewhere = said != [state.next_offset, header(zone).positions.tolist()]
             if now - said_at >= (_SAY_WHERE_S if elsewhere else _SAY_SOMETHING_S):
                 self._send(header(zone))
 
@@ -328,13 +363,13 @@ class Painter:
         context.health.not_ready(context.role, "restoring the world")
         state = PainterState(context)
         bounds = self._stream.bounds(stopping)
-        told = last_told(self._scout, self._topic, self._zones, stopping)
-        if bounds is None or told is None:
-            return
         begin, end = self._reader.bounds_of(self._objects, 0)
         ids = [context.topic_id(topic) for topic in (self._objects, self._subscriptions)]
         of = context.collection
         self._world_id = fingerprint(ids, of.kind, of.k, of.epsilon, of.painter)
+        told = self._claim()
+        if bounds is None or told is None:
+            return
         self._keeper = SnapshotKeeper(context, state, WORLD.of)
         self._keeper.restore(" ".join(ids), range(begin, end))
         given = context.collection.zone_bounds
@@ -357,12 +392,10 @@ class Painter:
         self._replay(state, target)
         if context.stopping.is_set():
             return
-        last_epoch = max((record.epoch for record in records), default=0)
-        self._epoch = max(round(time.time() * 1000), last_epoch + 1)
-        self._told_up_to = list(state.positions)
+        self._to_repeat = begun_batches(records) if goes_on else list(state.positions)
+        self._begun = list(self._to_repeat)
         if goes_on:
             self._heard = {record.zone: record.positions.tolist() for record in records}
-            self._told_up_to = [max(told) for told in zip(*self._heard.values(), strict=True)]
             now = time.monotonic()
             self._said = {
                 r.zone: (now - _SAY_SOMETHING_S, r.objects, r.positions.tolist()) for r in records
@@ -382,6 +415,25 @@ class Painter:
             len(state.world),
             "going on" if goes_on else "sending all lists anew",
         )
+
+    def _claim(self) -> list[Told] | None:
+        """What was said last, when nobody listens any more to those who said it."""
+        stopping = self._context.stopping.is_set
+        told = last_told(self._scout, self._topic, self._zones, stopping)
+        if told is None:
+            return None
+        latest = max((one.last.epoch for one in told if one.last is not None), default=0)
+        self._epoch = max(round(time.time() * 1000), latest + 1)
+        nowhere = np.zeros(self._context.collection.shards, np.int64)
+        for zone, one in enumerate(told):
+            if not one.is_new:
+                claim = ZoneRecord(
+                    zone, self._zones, -np.inf, np.inf, self._epoch, self._world_id, 0, nowhere,
+                    nowhere, phase=CLAIM,
+                )  # fmt: skip
+                self._outbox.send(self._topic, codec.encode(claim), partition=zone)
+        self._outbox.settle()
+        return last_told(self._scout, self._topic, self._zones, stopping)
 
     @property
     def _subscriptions(self) -> str:
@@ -529,9 +581,14 @@ class _Header:
     """The fields of a record to a zone, as the world is now."""
 
     def __init__(
-        self, state: PainterState, epoch: int, world_id: int, heard: Mapping[int, list[int]]
+        self,
+        state: PainterState,
+        begun: list[int],
+        epoch: int,
+        world_id: int,
+        heard: Mapping[int, list[int]],
     ) -> None:
-        self._state, self._epoch, self._world_id = state, epoch, world_id
+        self._state, self._begun, self._epoch, self._world_id = state, begun, epoch, world_id
         self._heard = heard
         self._slices = slices_of(state.world.bounds)
 
@@ -546,6 +603,7 @@ class _Header:
             world=self._world_id,
             objects=state.next_offset,
             positions=np.maximum(state.positions, self._heard.get(zone, 0)).astype(np.int64),
+            begun=np.maximum(state.positions, self._begun).astype(np.int64),
             as_of=state.next_offset - 1,
         )
 

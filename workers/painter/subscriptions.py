@@ -107,6 +107,12 @@ class SubscriptionStream:
             return None
         return self._read(shard, records, records[-1].offset() + 1)
 
+    def has_up_to(self, shard: int, offset: int) -> bool:
+        """Whether everything below an offset was read, and what was not taken waits."""
+        waiting = self._waiting[shard]
+        last = waiting[-1].offset() if waiting else -1
+        return last >= offset - 1 or self._ends.get(shard, 0) >= offset
+
     def is_past(self, shard: int, offset: int) -> bool:
         """Whether everything below an offset was read and taken."""
         waiting = self._waiting[shard]

@@ -17,7 +17,7 @@ from configs.collection import Collection
 from indexes.paint.lists import Changed, ListArrays, SubscriberLists
 from indexes.paint.named import ObjectStates, Painted
 from topics.lists import ListRecord, ListWriter, Subscriber
-from topics.messages import BEGIN, FORGET, LAST, Coming, ZoneRecord, place_of
+from topics.messages import BEGIN, CLAIM, FORGET, LAST, Coming, ZoneRecord, place_of
 
 _OF_LISTS = "lists."
 
@@ -59,7 +59,7 @@ class ZoneLists:
     def _clear(self) -> None:
         self._hold(SubscriberLists(self._k))
         self._subscribers: dict[int, Subscriber] = {}  # by life
-        # By shard, the last subscription that came, and the last that left or ended.
+        # By shard, the last subscription that came, and up to where all have left that are to.
         self._came = [-1] * self._shards
         self._left = [-1] * self._shards
         self._begun: list[ZoneRecord] = []  # records of a group, or of a reset, that goes on
@@ -132,6 +132,8 @@ class ZoneLists:
         if record.epoch < self._epoch:
             return []
         self._epoch = record.epoch
+        if record.phase == CLAIM:
+            return []
         came = record.coming
         if max(came.counts.max(initial=0), came.ks.max(initial=0)) > self._k:
             self.lose()  # the painter is of another k; compiled code would write beyond the lists
@@ -147,6 +149,9 @@ class ZoneLists:
         outputs += self._apply(record, due)
         if not record.more:
             self.objects = max(self.objects, record.objects)
+        # Of a life that began and ended within a batch no zone is told.
+        told = (record.positions - 1).tolist()
+        self._left = [max(offsets) for offsets in zip(self._left, told, strict=True)]
         return outputs
 
     def flush(self) -> list[Output]:

@@ -18,7 +18,8 @@ def warm_up(collection: Collection) -> None:
     one_zone = collection.model_copy(update={"zones": 1, "zone_bounds": ()})
     world = World(one_zone.k, one_zone.paint, one_zone.epsilon)
     zone = ZoneLists(0, one_zone, "objects", "subscriptions")
-    header = ZoneRecord(0, 1, -np.inf, np.inf, 1, 1, 0, np.zeros(one_zone.shards, np.int64))
+    nothing = np.zeros(one_zone.shards, np.int64)
+    header = ZoneRecord(0, 1, -np.inf, np.inf, 1, 1, 0, nothing, nothing)
 
     def say(record: ZoneRecord) -> None:
         zone.take(messages.decode(messages.encode(record)))

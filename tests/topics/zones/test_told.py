@@ -5,7 +5,7 @@ import pytest
 
 from indexes.paint.world import slices_of
 from topics.messages import FORGET, LAST, LISTS, ZoneRecord
-from topics.zones.told import Told, common_position, is_usable
+from topics.zones.told import Told, begun_batches, common_position, is_usable
 
 WORLD = 7
 SLICES = slices_of([5.0])
@@ -14,6 +14,7 @@ SLICES = slices_of([5.0])
 def record(zone: int, **fields) -> ZoneRecord:
     low, high = SLICES[zone]
     usual = {"objects": 10, "positions": np.array([3, 4]), "world": WORLD, "epoch": 1}
+    usual |= {"begun": np.array([3, 4])}
     return ZoneRecord(zone, 2, low, high, **(usual | fields))
 
 
@@ -25,6 +26,11 @@ def told(**fields) -> list[Told]:
 def test_what_all_zones_have_heard_is_the_least_by_topic():
     zones = [record(0), record(1, objects=8, positions=np.array([5, 2]))]
     assert common_position(zones) == (8, [3, 2])
+
+
+def test_the_batch_that_was_begun_is_the_one_that_any_zone_has_heard_of():
+    zones = [record(0), record(1, begun=np.array([3, 9]))]
+    assert begun_batches(zones) == [3, 9]
 
 
 def test_a_painter_goes_on_with_zones_that_are_as_it_wants_them():

@@ -1,7 +1,7 @@
 """A painter and its zones without Kafka: logs are lists, and whoever reads them stops at will."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from topics.messages import BEGIN, FORGET, LAST, LISTS, ZoneRecord, life_of, pla
 from topics.zones import steps
 from topics.zones.gone import GoneKeys
 from topics.zones.steps import NewSubscriptions, coming, leaving, message_records
-from topics.zones.told import Told, common_position, is_usable
+from topics.zones.told import Told, begun_batches, common_position, is_usable
 from workers.zones.history import _place as place_in
 from workers.zones.lists import Known, ZoneLists
 
@@ -78,8 +78,8 @@ class Lab:
             self.painter.world.bounds = [record.low for record in records[1:]]
             self.painter.replay(at.objects, at.subscriptions)
             self.painter.heard = {record.zone: record.positions for record in records}
-            told_positions = zip(*self.painter.heard.values(), strict=True)
-            self.painter.told_up_to = [int(max(positions)) for positions in told_positions]
+            self.painter.to_repeat = begun_batches(records)
+            self.painter.begun = list(self.painter.to_repeat)
             self.painter.said = [record.objects for record in records]
             self.painter.say_where()
             return before
@@ -91,6 +91,16 @@ class Lab:
             zone.take_all()
         self.painter.reset_all()
         return before
+
+    def lose_messages(self, left: Callable[[int, int, int], int]) -> None:
+        """A painter dies with records on their way.
+
+        `left` says how many records a zone has then: of a zone, from so many to so many.
+        """
+        for number, zone in enumerate(self.zones):
+            least = max(self.painter.acknowledged[number], zone.lists.next_offset)
+            log = self.messages[number]
+            del log[left(number, least, len(log)) :]
 
     def settle(self) -> None:
         for shard in range(SHARDS):
@@ -127,8 +137,9 @@ class Painter:
         self.world = World(K, "sparse", None, lab.bounds)
         self.next_object, self.positions = 0, [0] * SHARDS
         self.gone = GoneKeys(SHARDS)
-        self.told_up_to = [0] * SHARDS
+        self.begun, self.to_repeat = [0] * SHARDS, [0] * SHARDS
         self.said = [0] * len(lab.messages)
+        self.acknowledged = [len(log) for log in lab.messages]
         self.heard: dict[int, np.ndarray] = {}  # by zone, positions that predecessors have told
         self.is_stale = False
 
@@ -160,13 +171,16 @@ class Painter:
         parts = np.array_split(np.arange(len(new.keys)), 2)
         for rows, phase in zip(parts, (LISTS, LAST), strict=True):
             self._send_lists(header._replace(phase=phase), new.part(rows))
+        self.acknowledged[zone] = len(self._lab.messages[zone])
 
     def say_where(self) -> None:
+        """To all zones, and wait until they have it."""
         for zone in range(len(self._lab.messages)):
             self._send(self._header(zone))
+        self.acknowledged = [len(log) for log in self._lab.messages]
 
     def take_objects(self, most: int) -> None:
-        if any(at < told for at, told in zip(self.positions, self.told_up_to, strict=True)):
+        if any(at < end for at, end in zip(self.positions, self.to_repeat, strict=True)):
             return  # see `Painter._catches_up`
         changes = self._lab.objects[self.next_object : self.next_object + most]
         numbers = range(self.next_object, self.next_object + len(changes))
@@ -179,9 +193,13 @@ class Painter:
                     self._send(record)
 
     def take_subscriptions(self, shard: int, most: int) -> bool:
-        most = 1 if self.positions[shard] < self.told_up_to[shard] else most
+        if self.positions[shard] < self.to_repeat[shard]:
+            most = self.to_repeat[shard] - self.positions[shard]
         came, gone = self._read(shard, most)
         count = min(most, len(self._lab.subscriptions[shard]) - self.positions[shard])
+        if count:
+            self.say_where()
+            self.begun[shard] = self.positions[shard] + count
         homes = {key: int(self.world.zones_of([low])[0]) for key, _, (low, _, _) in came}
         leavers = self.world.leave(gone, [(key, life) for key, life, _ in came])
         for zone, ended in leavers.items():
@@ -189,9 +207,12 @@ class Painter:
             if not self.is_stale and any(one.follows and homes[one.key] != zone for one in ended):
                 self._lab.zones[zone].take_all()
         self.gone.add(leavers)
-        for (zone, _), offset in self.gone.take(homes).items():
-            if not self.is_stale and self._lab.zones[zone].lists.left.get(shard, -1) < offset:
-                self._lab.zones[zone].take_all()
+        for (number, _), offset in self.gone.take(homes).items():
+            zone = self._lab.zones[number]
+            if not self.is_stale and zone.lists.left.get(shard, -1) < offset:
+                zone.take_all()
+                through = zone.lists.left.get(shard, -1) >= offset
+                assert through or not zone.lists.is_live, "the painter would wait for ever"
         new = self._come(came)
         self.positions[shard] += count
         at = self.world.zones_of(new.lows)
@@ -237,6 +258,7 @@ class Painter:
             world=WORLD,
             objects=self.next_object,
             positions=np.maximum(self.positions, self.heard.get(zone, 0)).astype(np.int64),
+            begun=np.maximum(self.positions, self.begun).astype(np.int64),
             as_of=self.next_object - 1,
         )
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.effort import effort
-from tests.oracles.range_topk import check_matches
+from tests.oracles.range_topk import begun_by, check_matches
 from tests.workers.zones.lab import SHARDS, UNREADABLE, K, Lab, cut_after
 from topics import messages
 
@@ -88,6 +88,12 @@ class Zones(RuleBasedStateMachine):
         for shard in range(SHARDS):
             before.take_subscriptions(shard, most)
 
+    @rule(data=st.data())
+    def a_painter_dies_with_records_on_their_way(self, data):
+        draw = lambda zone, least, most: data.draw(st.integers(least, most), f"left of {zone}")  # noqa: E731
+        self.lab.lose_messages(draw)
+        self.lab.restart_painter()
+
     @precondition(lambda self: self.lab.bounds)
     @rule(bound=st.integers(1, 6).map(float))
     def zones_are_cut_anew(self, bound):
@@ -126,6 +132,42 @@ TestZones = Zones.TestCase
 TestZones.settings = how_long
 TestPuttingOff = PuttingOff.TestCase
 TestPuttingOff.settings = how_long
+
+
+def test_a_batch_of_which_a_zone_has_heard_a_part_is_told_again_as_it_was():
+    """Else the zone takes in a life whose end it thinks to have heard of."""
+    lab = Lab()
+    lab.subscribe("u", {"range": [0, 5]})
+    lab.settle()
+    lab.subscribe("u", {"range": [1, 5]})
+    lab.subscribe("u", {"range": [2, 5]})
+    (zone,) = lab.zones
+    lab.painter.take_subscriptions(1, 2)
+    where, leaving, coming = map(messages.decode, zone.log[-3:])
+    assert [len(where.leaving.lives), len(leaving.leaving.lives), len(coming.coming.lives)] == [
+        0, 1, 1,
+    ]  # fmt: skip
+    zone.take(len(zone.log) - zone.lists.next_offset - 1)
+    lab.lose_messages(lambda zone, least, most: least)
+    lab.restart_painter()
+    lab.painter.take_subscriptions(1, 1)
+    lab.put("a", 3, 1)
+    lab.settle()
+    assert [begun_by(record)[1] for record in lab.records()["u"]] == [0, 2, 2]
+    check_matches(lab.records(), lab.history, until=0)
+
+
+def test_a_life_of_which_no_zone_has_heard_holds_up_nobody():
+    lab = Lab((3.0,))
+    lab.settle()
+    lab.subscribe("u", {"range": [5, 6]})
+    lab.subscribe("u", None)
+    lab.painter.take_subscriptions(1, 2)
+    lab.painter.say_where()
+    lab.restart_painter()
+    lab.subscribe("u", {"range": [0, 1]})
+    lab.settle()
+    assert [begun_by(record)[1] for record in lab.records()["u"]] == [2]
 
 
 def names_of(lab, key):
@@ -217,7 +259,7 @@ def test_a_null_comes_before_the_list_that_another_zone_begins(restarted):
     lab.painter.say_where()
     if restarted:
         lab.restart_painter()
-        assert lab.painter.positions == lab.painter.told_up_to, "the null is not told again"
+        assert lab.painter.positions == lab.painter.to_repeat, "the null is not told again"
     lab.subscribe("u", {"range": [0, 1]})
     lab.painter.take_subscriptions(1, 1)
     first, second = lab.zones
