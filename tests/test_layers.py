@@ -36,7 +36,7 @@ FOLDERS = {
 }
 PACKAGES = {
     "indexes": {"numpy", "numba"},
-    "topics": {"numpy", "numba", "msgspec", "confluent_kafka"},
+    "topics": {"numpy", "numba", "msgspec", "confluent_kafka", "regex", "Stemmer"},
     "storage": {"numpy", "msgspec", "redis", "pyarrow"},
     "configs": {"pydantic", "pydantic_core", "pydantic_settings", "yaml"},
     "workers": {

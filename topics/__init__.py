@@ -1,6 +1,7 @@
 """The topics: what their records mean, and how they are written and read.
 
 catalogue.py    names, partitions, retention; consumer groups     limits.py  sizes of records
+areas/          places on the sphere and in the plane, in JSON    words.py   the words of texts
 kinds.py        what each kind of collection brings: contracts, event forms, topics, schemas
 headers.py      names of headers, tokens, reading headers safely
 subscriptions/  events/   matches.py   dead_letters.py            for people, in JSON

@@ -5,10 +5,11 @@ Nothing of ours is imported here.  Every answer is a filter over everything that
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tests.oracles.boolean import boolean_score, boolean_subscription, mixed_values
-from tests.oracles.intervals import INF, all_hold, relaxed_score
+from tests.oracles.intervals import INF, all_hold, event_values, interval, relaxed_score
 from tests.oracles.json_values import json_of, number
 
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
@@ -24,7 +25,7 @@ class Collection:
     """A collection of any kind, from the records of its `subscriptions` topic.
 
     `records[shard]` are one partition's records in offset order. A bad record changes
-    nothing and is listed in `refused`.
+    nothing and is listed in `refused`. `settings` are those that the kind has beside attributes.
 
     >>> collection = Collection("ranked", ["age"], [[
     ...     (0, b"a", b'{"where": {"age": [20, null]}, "score": 2}'),
@@ -38,14 +39,23 @@ class Collection:
     [('a', 2.0), ('b', 2.0)]
     >>> collection.top_k({"age": None}, 10, as_of=[1])
     []
+    >>> collection.agrees([("a", 2.0), ("c", 1.0)], {"age": 20}, 10, as_of=[4])
+    True
+    >>> collection.agrees([("c", 1.0)], {"age": 20}, 1, as_of=[4])
+    False
     >>> collection.refused
     [Refusal(shard=0, offset=3, reason='where.age: 9.0 > 1.0')]
     """
 
     def __init__(
-        self, kind: str, attributes: Sequence[str], records: Sequence[Sequence[Record]]
+        self,
+        kind: str,
+        attributes: Sequence[str],
+        records: Sequence[Sequence[Record]],
+        **settings: Any,
     ) -> None:
-        self._parse, self._score, self._values = KINDS[kind]
+        parse, self._score, values = KINDS[kind]
+        self._parse, self._values = partial(parse, **settings), partial(values, **settings)
         self.attributes = attributes
         self.refused: list[Refusal] = []
         self._shards = [History() for _ in records]
@@ -70,6 +80,36 @@ class Collection:
 
         Cheapest for one `as_of` after the other in the order of the offsets.
         """
+        return [(name, -negated) for negated, _, _, name in self._ranked(event, as_of)[:k]]
+
+    def agrees(
+        self,
+        hits: Sequence[tuple[str, float]],
+        event: Mapping[str, Any],
+        k: int,
+        as_of: Sequence[int],
+    ) -> bool:
+        """Whether `hits` are the top k, where scores are known to a billionth.
+
+        Scores that fall with a distance are rounded by each formula in its own way, so that those
+        which are nearly equal may be in either order.
+        """
+        ranked = {name: (-score, *age) for score, *age, name in self._ranked(event, as_of)}
+        if len(hits) != min(k, len(ranked)) or len(dict(hits)) != len(hits):
+            return False
+        least = hits[-1][1] if hits else math.inf
+        in_order = [(-score, *ranked.get(name, ())[1:]) for name, score in hits]
+        left_out = (ranked[name][0] for name in ranked.keys() - dict(hits).keys())
+        return (
+            all(name in ranked and near(score, ranked[name][0]) for name, score in hits)
+            and in_order == sorted(in_order)
+            and all(score <= least or near(score, least) for score in left_out)
+        )
+
+    def _ranked(
+        self, event: Mapping[str, Any], as_of: Sequence[int]
+    ) -> list[tuple[float, int, int, str]]:
+        """Of all that match: the score negated, offset, shard, id; the best first."""
         assert len(as_of) == len(self._shards), f"{as_of} does not name every shard"
         values = self._values(event, self.attributes)
         found = []
@@ -78,7 +118,11 @@ class Collection:
                 score = self._score(parsed, values, self.attributes)
                 if score is not None:
                     found.append((-score, offset, shard, name))
-        return [(name, -negated) for negated, _, _, name in sorted(found)[:k]]
+        return sorted(found)
+
+
+def near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-300)
 
 
 class History:
@@ -161,44 +205,9 @@ def ranked_score(
 
 
 class Kind(NamedTuple):
-    parse: Callable[[bytes, Sequence[str]], Any]
+    parse: Callable[..., Any]  # of the value, the attributes and the settings
     score: Callable[[Any, Any, Sequence[str]], float | None]
-    values: Callable[[Mapping[str, Any], Sequence[str]], Any]
-
-
-def interval(given: Any, field: str) -> tuple[float, float]:
-    """The closed interval of `[low, high]` or of `{"ge", "gt", "le", "lt"}`; all ends hold."""
-    if isinstance(given, list) and len(given) == 2:
-        ends = {"ge": given[0], "le": given[1]}
-    elif isinstance(given, dict) and given.keys() <= {"ge", "gt", "le", "lt"}:
-        ends = given
-    else:
-        raise ValueError(f"{field}: expected [low, high] or an object of ge, gt, le, lt")
-    at = {end: number(v, f"{field}.{end}") for end, v in ends.items() if v is not None}
-    low, high = at.get("ge", -INF), at.get("le", INF)
-    if "gt" in at:
-        low = max(low, math.nextafter(at["gt"], INF))
-    if "lt" in at:
-        high = min(high, math.nextafter(at["lt"], -INF))
-    if low > high:
-        raise ValueError(f"{field}: {low} > {high}")
-    return low, high
-
-
-def event_values(event: Mapping[str, Any], attributes: Sequence[str]) -> dict[str, float]:
-    """The numbers that count: null is missing, a weighted value is its value."""
-    values = {}
-    for name in attributes:
-        given = event.get(name)
-        if isinstance(given, dict):
-            if not {"value"} <= given.keys() <= {"value", "weight"}:
-                raise ValueError(f"{name}: expected the fields value and weight")
-            if number(given.get("weight", 1.0), f"{name}.weight") < 0:
-                raise ValueError(f"{name}.weight: below zero")
-            values[name] = number(given["value"], f"{name}.value")
-        elif given is not None:
-            values[name] = number(given, name)
-    return values
+    values: Callable[..., Any]  # of the event, the attributes and the settings
 
 
 KINDS = {

@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.oracles.json_values import number
+
 INF = math.inf
 
 
@@ -135,3 +137,38 @@ def relaxed_score(
         if name in intervals and all_hold({name: intervals[name]}, values):
             score = (score or 0.0) + weights[name]  # one by one: `sum` is more exact than that
     return score
+
+
+def interval(given: Any, field: str) -> tuple[float, float]:
+    """The closed interval of `[low, high]` or of `{"ge", "gt", "le", "lt"}`; all ends hold."""
+    if isinstance(given, list) and len(given) == 2:
+        ends = {"ge": given[0], "le": given[1]}
+    elif isinstance(given, dict) and given.keys() <= {"ge", "gt", "le", "lt"}:
+        ends = given
+    else:
+        raise ValueError(f"{field}: expected [low, high] or an object of ge, gt, le, lt")
+    at = {end: number(v, f"{field}.{end}") for end, v in ends.items() if v is not None}
+    low, high = at.get("ge", -INF), at.get("le", INF)
+    if "gt" in at:
+        low = max(low, math.nextafter(at["gt"], INF))
+    if "lt" in at:
+        high = min(high, math.nextafter(at["lt"], -INF))
+    if low > high:
+        raise ValueError(f"{field}: {low} > {high}")
+    return low, high
+
+
+def event_values(event: Mapping[str, Any], attributes: Sequence[str]) -> dict[str, float]:
+    """The numbers that count: null is missing, a weighted value is its value."""
+    values = {}
+    for name in attributes:
+        given = event.get(name)
+        if isinstance(given, dict):
+            if not {"value"} <= given.keys() <= {"value", "weight"}:
+                raise ValueError(f"{name}: expected the fields value and weight")
+            if number(given.get("weight", 1.0), f"{name}.weight") < 0:
+                raise ValueError(f"{name}.weight: below zero")
+            values[name] = number(given["value"], f"{name}.value")
+        elif given is not None:
+            values[name] = number(given, name)
+    return values
