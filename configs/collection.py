@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from configs.errors import ConfigError, Problem
-from configs.kinds import KINDS, NOT_BUILT_YET
+from configs.kinds import KINDS, STEMMERS
 from configs.section import Section, checked, expected
 from configs.sources import from_file, joined, source_of
 
@@ -63,6 +63,10 @@ class Collection(Section):
     # Partitions of `subscriptions`. Keys are placed by it, so it cannot change on a live topic.
     shards: PartitionCount = 2
     emit_empty: bool = False
+    # Of kind spatial_text.  Whether positions are longitudes and latitudes on the Earth, taken for
+    # a sphere, or plain coordinates; and whether words count as their stems, of which language.
+    space: Literal["sphere", "plane"] = "sphere"
+    stemmer: str | None = None
     # Of kind range_topk. A zone is a slice of the left ends of ranges; left to itself, the painter
     # chooses the slices from the subscriptions that it finds.
     zones: PartitionCount = 2
@@ -91,8 +95,7 @@ class Collection(Section):
     @classmethod
     def _is_a_kind_that_podium_has(cls, value: Any) -> Any:
         if not isinstance(value, str) or value not in KINDS:
-            later = f"; {value} is not built yet" if value in NOT_BUILT_YET else ""
-            raise expected(f"one of {', '.join(KINDS)}{later}")
+            raise expected(f"one of {', '.join(KINDS)}")
         return value
 
     @field_validator("attributes")
@@ -108,6 +111,11 @@ class Collection(Section):
         for name in names:
             if not name.strip():
                 raise expected(f"names that are not blank, but one is {name!r}")
+            if kind and name in KINDS[kind].reserved:
+                raise expected(
+                    f"other names than {', '.join(KINDS[kind].reserved)}, which are fields of"
+                    f" every event of kind {kind}"
+                )
             if names.count(name) > 1:
                 raise expected(f"each name once, but {name!r} is there {names.count(name)} times")
         return names
@@ -131,6 +139,22 @@ class Collection(Section):
         if kind and given and not KINDS[kind].has_lists:
             these = ", ".join(name for name, one in KINDS.items() if one.has_lists)
             raise expected(f"nothing: it is for kind {these}, and this is {kind}")
+        return value
+
+    @field_validator("space", "stemmer")
+    @classmethod
+    def _goes_with_the_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        kind, name = info.data.get("kind"), str(info.field_name)
+        if kind and value != cls.model_fields[name].default and name not in KINDS[kind].dialect:
+            these = ", ".join(other for other, one in KINDS.items() if name in one.dialect)
+            raise expected(f"nothing: it is for kind {these}, and this is {kind}")
+        return value
+
+    @field_validator("stemmer")
+    @classmethod
+    def _is_a_stemmer_of_snowball(cls, value: str | None) -> str | None:
+        if value is not None and value not in STEMMERS:
+            raise expected(f"one of {', '.join(STEMMERS)}, or null")
         return value
 
     @field_validator("slices")
@@ -158,6 +182,9 @@ class Collection(Section):
     @field_validator("routing")
     @classmethod
     def _routes_are_about_attributes(cls, value: Routing, info: ValidationInfo) -> Routing:
+        kind = info.data.get("kind")
+        if kind and KINDS[kind].has_places:
+            return value
         if value.enabled and not info.data.get("attributes"):
             raise expected("enabled: false for a collection that names no attributes")
         return value
@@ -166,6 +193,11 @@ class Collection(Section):
     @classmethod
     def _a_group_may_be_left_empty(cls, value: Any) -> Any:
         return {} if value is None else value
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """The settings that, beside the attributes, say how the records of its kind are read."""
+        return {name: getattr(self, name) for name in KINDS[self.kind].dialect}
 
 
 def load_collection(name_or_path: str | Path, folder: Path | None = None) -> Collection:

@@ -13,6 +13,10 @@ class Kind(NamedTuple):
     has_lists: bool = (
         False  # standing lists of objects, kept in zones, instead of matches of events
     )
+    # Settings of a collection that, beside its attributes, say how its records are read.
+    dialect: tuple[str, ...] = ()
+    has_places: bool = False  # in every subscription: boxes say where, without any attribute
+    reserved: tuple[str, ...] = ()  # fields of events that no attribute may be called
 
     def expected(self) -> str:
         if self.most_attributes == 0:
@@ -24,8 +28,21 @@ KINDS: dict[str, Kind] = {
     "ranked": Kind(1, 64),
     "relaxed": Kind(1, 64),
     "boolean": Kind(0, None),
+    "spatial_text": Kind(
+        0,
+        64,
+        dialect=("space", "stemmer"),
+        has_places=True,
+        reserved=("point", "box", "tokens", "text"),
+    ),
     "range_topk": Kind(0, 0, has_lists=True),
 }
 
-# Known by name, so that nobody takes them for a slip of the pen.
-NOT_BUILT_YET = ("spatial_text",)
+# Snowball's, as PyStemmer names them.
+STEMMERS = (
+    "arabic", "armenian", "basque", "catalan", "czech", "danish", "dutch", "dutch_porter",
+    "english", "esperanto", "estonian", "finnish", "french", "german", "greek", "hindi",
+    "hungarian", "indonesian", "irish", "italian", "lithuanian", "nepali", "norwegian", "persian",
+    "polish", "porter", "portuguese", "romanian", "russian", "serbian", "sesotho", "spanish",
+    "swedish", "tamil", "turkish", "yiddish",
+)  # fmt: skip

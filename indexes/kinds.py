@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from indexes import boolean, paint
+from indexes import boolean, paint, spatial_text
 from indexes.boolean import (
     BooleanArrays,
     BooleanMatcher,
@@ -34,6 +34,13 @@ from indexes.intervals import (
     warm_up_relaxed,
 )
 from indexes.intervals.exact_boxes import encode_boxes
+from indexes.spatial_text.placed import (
+    MOST_PARTS,
+    PlacedIndex,
+    axes_of_places,
+    boxes_of_arrays,
+    boxes_of_columns,
+)
 
 Arrays = Mapping[str, np.ndarray]
 Columns = Sequence[np.ndarray]
@@ -90,23 +97,29 @@ class ShardIndex(Protocol):
     def top_k_many(self, events: Any, k: int) -> HitTable: ...
 
 
+def known_attributes(attributes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(attributes[:MOST_ATTRIBUTES])
+
+
 class Kind(NamedTuple):
-    """`attributes` are the names of a collection, in order.
+    """`attributes` are the names of a collection, in order; its dialect is given by name.
 
     A kind without events has no shards: what it keeps is in `indexes.paint`.
     """
 
     family: str  # the package that its index is of: kinds of one have most kernels in common
-    new: Callable[[Sequence[str]], ShardIndex]
+    new: Callable[..., ShardIndex]
     # The index whose `to_arrays()` these are, without the names of the attributes.
-    restore: Callable[[Sequence[str], Arrays], ShardIndex]
-    # How many boxes a subscription has at most, of so many attributes that boxes know of.
+    restore: Callable[..., ShardIndex]
+    # How many boxes a subscription has at most, of so many axes.
     most_boxes: Callable[[int], int]
-    boxes_of_columns: Callable[[Sequence[str], np.ndarray, Columns], SubscriptionBoxes]
-    boxes_of_arrays: Callable[[Sequence[str], Arrays, np.ndarray], SubscriptionBoxes]
+    boxes_of_columns: Callable[..., SubscriptionBoxes]  # of attributes, ids and columns
+    boxes_of_arrays: Callable[..., SubscriptionBoxes]  # of attributes, arrays and live ids
     # One tree per attribute, of ids and columns: what the Spark job builds.  None: no bases.
     trees_for_a_base: Callable[[Sequence[str], np.ndarray, Columns], Iterator[SOPTArrays]] | None
     warm_up: Callable[[Sequence[str]], None]
+    # What the sides of boxes are about, one name an axis.
+    axes: Callable[[Sequence[str]], tuple[str, ...]] = known_attributes
 
 
 def _new_ranked(attributes: Sequence[str]) -> LiveMatcher | ExactMatcher:
@@ -145,6 +158,41 @@ def _relaxed_trees(
         rows = ~np.isnan(lows[:, j])
         tree = SOPTRTree.build(ids[rows], lows[rows, j], highs[rows, j], weights[rows, j])
         yield tree.to_arrays()
+
+
+# Words were read with the stemmer by whoever parsed the records.
+
+
+def _new_placed(
+    attributes: Sequence[str], space: str = "sphere", stemmer: str | None = None
+) -> PlacedIndex:
+    return PlacedIndex(attributes, space)
+
+
+def _restored_placed(
+    attributes: Sequence[str], arrays: Arrays, space: str = "sphere", stemmer: str | None = None
+) -> PlacedIndex:
+    return PlacedIndex.from_arrays(attributes, arrays, space)
+
+
+def _boxes_of_places(
+    attributes: Sequence[str],
+    ids: np.ndarray,
+    columns: Columns,
+    space: str = "sphere",
+    stemmer: str | None = None,
+) -> SubscriptionBoxes:
+    return boxes_of_columns(attributes, ids, columns, space)
+
+
+def _boxes_of_placed_arrays(
+    attributes: Sequence[str],
+    arrays: Arrays,
+    live: np.ndarray,
+    space: str = "sphere",
+    stemmer: str | None = None,
+) -> SubscriptionBoxes:
+    return boxes_of_arrays(attributes, arrays, space)
 
 
 def _no_shards(*_: Any) -> Any:
@@ -192,6 +240,17 @@ KINDS: dict[str, Kind] = {
         trees_for_a_base=None,
         warm_up=lambda attributes: boolean.warm_up(),
     ),
+    "spatial_text": Kind(
+        family="spatial_text",
+        new=_new_placed,
+        restore=_restored_placed,
+        most_boxes=lambda axes: MOST_PARTS,
+        boxes_of_columns=_boxes_of_places,
+        boxes_of_arrays=_boxes_of_placed_arrays,
+        trees_for_a_base=None,
+        warm_up=lambda attributes: spatial_text.warm_up(),
+        axes=axes_of_places,
+    ),
     "range_topk": Kind(
         family="paint",
         new=_no_shards,
@@ -205,5 +264,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def new_index(kind: str, attributes: Sequence[str]) -> ShardIndex:
-    return KINDS[kind].new(attributes)
+def new_index(
+    kind: str, attributes: Sequence[str], dialect: Mapping[str, Any] | None = None
+) -> ShardIndex:
+    return KINDS[kind].new(attributes, **(dialect or {}))

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from configs import Collection
-from indexes.boxes import MOST_ATTRIBUTES, SubscriptionBoxes
+from configs.kinds import KINDS as DECLARED
+from indexes.boxes import SubscriptionBoxes
 from indexes.kinds import KINDS
 from podium.send.json_lines import open_source, read_lines, record_of
 from podium.terminal import Exit, Failure
@@ -27,7 +28,7 @@ class Sample(NamedTuple):
 
 def read_sample(collection: Collection, file: str, events_file: str | None) -> Sample:
     """The first subscriptions of a file, and events: of a file, or where subscriptions are."""
-    contract = contract_for(collection.kind, collection.attributes)
+    contract = contract_for(collection.kind, collection.attributes, collection.dialect)
     ids, rows, skipped = [], [], 0
     with open_source(file) as source:
         for line in read_lines(source.stream):
@@ -45,14 +46,22 @@ def read_sample(collection: Collection, file: str, events_file: str | None) -> S
         remedy = "each line is a subscription with an `id`, as `podium send` takes them"
         raise Failure(f"{file}: got no subscription of {collection.name}", remedy, Exit.USAGE)
     columns, numbers = contract.columns(rows), np.arange(len(rows))
-    boxes = KINDS[collection.kind].boxes_of_columns(collection.attributes, numbers, columns)
+    boxes = KINDS[collection.kind].boxes_of_columns(
+        collection.attributes, numbers, columns, **collection.dialect
+    )
     middles = middles_of(boxes, len(rows))
-    events = _read_events(collection, events_file) if events_file else _likely_events(middles)
+    if events_file:
+        events = _read_events(collection, events_file)
+    else:
+        events = _likely_events(middles)
+        if DECLARED[collection.kind].has_places:
+            _move_into_the_middle(events)
     return Sample(ids, boxes, middles, events, skipped)
 
 
 def _read_events(collection: Collection, file: str) -> np.ndarray:
-    contract = event_contract(collection.kind, collection.attributes, 1, 1, 1)
+    dialect = collection.dialect
+    contract = event_contract(collection.kind, collection.attributes, 1, 1, 1, dialect)
     rows = []
     with open_source(file) as source:
         for line in read_lines(source.stream):
@@ -65,7 +74,8 @@ def _read_events(collection: Collection, file: str) -> np.ndarray:
     if not rows:
         raise Failure(f"{file}: got no event of {collection.name}", "", Exit.USAGE)
     numbers = contract.form.numbers(contract.form.columns(rows))
-    return np.ascontiguousarray(numbers[:, :MOST_ATTRIBUTES])
+    axes = KINDS[collection.kind].axes(collection.attributes)
+    return np.ascontiguousarray(numbers[:, : len(axes)])
 
 
 def _likely_events(middles: np.ndarray) -> np.ndarray:
@@ -81,10 +91,16 @@ def _likely_events(middles: np.ndarray) -> np.ndarray:
     return events
 
 
+def _move_into_the_middle(events: np.ndarray) -> None:
+    """The first axes are the sides of areas: an event at a side becomes one between both."""
+    for one, other in ((0, 1), (2, 3)):
+        events[:, [one, other]] = events[:, [one, other]].mean(axis=1, keepdims=True)
+
+
 def plan_of(collection: Collection, sample: Sample, shards: int) -> tuple[Plan, Expected]:
-    attributes = collection.attributes[:MOST_ATTRIBUTES]
+    axes = KINDS[collection.kind].axes(collection.attributes)
     known = sample.boxes, sample.middles, sample.events
-    plan = make_plan(collection.name, attributes, shards, *known)
+    plan = make_plan(collection.name, axes, shards, *known)
     return plan, expected_of(plan, *known)
 
 

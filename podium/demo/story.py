@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import numpy as np
 
@@ -47,6 +48,8 @@ class Options:
 class Story:
     """One run on a running fleet, step by step."""
 
+    noun = "ads"  # what its subscriptions are called
+
     def __init__(self, options: Options, board: Board, script: Script, on: Scene) -> None:
         self._options, self._board, self._script, self._on = options, board, script, on
         partitions, visitors = on.collection.partitions, len(script.visitors)
@@ -64,7 +67,7 @@ class Story:
         )
         self._opened = ExitStack()
 
-    def __enter__(self) -> "Story":
+    def __enter__(self) -> Self:
         for thread in (self._watcher, self._monitor):
             self._opened.callback(thread.stop)
             thread.start()
@@ -115,13 +118,14 @@ class Story:
     def _register(self) -> Registered:
         ads = self._script.first_ads
         self._board.begin(
-            "register", lambda: f"{self._monitor.counters.indexed:,} of {len(ads):,} ads indexed"
+            "register",
+            lambda: f"{self._monitor.counters.indexed:,} of {len(ads):,} {self.noun} indexed",
         )
         began = time.monotonic()
         self._publisher.send_ads(ads)
-        self._wait("indexing ads", lambda: self._monitor.counters.indexed >= len(ads))
+        self._wait(f"indexing {self.noun}", lambda: self._monitor.counters.indexed >= len(ads))
         result = Registered(len(ads), len(ads) / (time.monotonic() - began))
-        self._board.end("register", f"{result.ads:,} ads at {result.per_s:,.0f}/s")
+        self._board.end("register", f"{result.ads:,} {self.noun} at {result.per_s:,.0f}/s")
         return result
 
     def _newest_state(self) -> State:
@@ -179,7 +183,7 @@ class Story:
         counters = self._monitor.counters
         changed = max(0, counters.indexed - len(self._script.first_ads))
         visitors = f"{counters.visitors:,} of {half:,} visitors at {rate:,.0f}/s"
-        return f"{visitors}, {changed:,} ad changes"
+        return f"{visitors}, {changed:,} changes of {self.noun}"
 
     def _keeps_up(self) -> bool:
         """Whether the visitors after the newest answered one have not been waiting for long."""

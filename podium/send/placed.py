@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from configs import Collection
-from indexes.boxes import MOST_ATTRIBUTES
 from indexes.kinds import KINDS
 from podium.send.json_lines import BadLine, Record
 from podium.send.sender import Sender
@@ -41,7 +40,8 @@ class PlacedSender:
     def __init__(self, sender: Sender, plan: Plan, collection: Collection, at_once: int) -> None:
         self._sender, self._plan, self._at_once = sender, plan, at_once
         self._kind, self._attributes = KINDS[collection.kind], collection.attributes
-        self._contract = contract_for(collection.kind, collection.attributes)
+        self._dialect = collection.dialect
+        self._contract = contract_for(collection.kind, collection.attributes, collection.dialect)
         self._waiting: list[_Waiting] = []
 
     def send(self, line: int, record: Record) -> None:
@@ -88,7 +88,7 @@ class PlacedSender:
     def _homes(self, subscribing: list[_Waiting]) -> list[int]:
         columns = self._contract.columns([one.row for one in subscribing])
         numbers = np.arange(len(subscribing))
-        boxes = self._kind.boxes_of_columns(self._attributes, numbers, columns)
+        boxes = self._kind.boxes_of_columns(self._attributes, numbers, columns, **self._dialect)
         return [self._plan.shard_of(row) for row in middles_of(boxes, len(subscribing))]
 
 
@@ -111,7 +111,7 @@ def read_plan(file: Path, collection: Collection) -> Plan:
     for what, got, expected in (
         ("collection", plan.collection, collection.name),
         ("shards", plan.shards, collection.shards),
-        ("attributes", plan.attributes, collection.attributes[:MOST_ATTRIBUTES]),
+        ("attributes", plan.attributes, KINDS[collection.kind].axes(collection.attributes)),
     ):
         if got != expected:
             raise refusal(f"{what}: got a plan of {_shown(got)}, expected {_shown(expected)}")

@@ -96,6 +96,7 @@ class BackfillJob(CollectionJob):
         return MatchPlan(
             kind=collection.kind,
             attributes=collection.attributes,
+            dialect=collection.dialect,
             k=collection.k,
             max_k=collection.max_k,
             emit_empty=collection.emit_empty,

@@ -13,6 +13,7 @@ from spark_streaming.kafka_options import executor_client
 from spark_streaming.tasks.build_bases import BuildPlan, rebased
 from storage.base_store import BaseStore
 from topics.catalogue import DAY_MS, topic_name
+from topics.kinds import reading_of
 
 
 class CollectionJob:
@@ -30,6 +31,7 @@ class CollectionJob:
 
     def _identity(self, job: str) -> dict[str, Any]:
         """What a checkpoint must agree in for the job to go on from it."""
+        reading = reading_of(self._collection.kind, self._collection.dialect)
         return {
             "job": job,
             "topic": self.topic,
@@ -37,6 +39,7 @@ class CollectionJob:
             "kind": self._collection.kind,
             "attributes": list(self._collection.attributes),
             "shards": self._collection.shards,
+            **({"reading": list(reading)} if reading else {}),
         }
 
     def _plan(self, starts: Offsets, ends: Offsets, letters_from: Offsets) -> BuildPlan:
@@ -52,6 +55,7 @@ class CollectionJob:
             starts=starts,
             ends=ends,
             letters_from=letters_from,
+            dialect=self._collection.dialect,
         )
 
     def _too_late(self, batch: BatchRange) -> bool:

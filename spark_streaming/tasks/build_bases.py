@@ -33,7 +33,7 @@ from topics.bases import (
 )
 from topics.dead_letters import DeadLetter
 from topics.kafka.producer import Outbox
-from topics.kinds import contract_for
+from topics.kinds import NO_DIALECT, Dialect, contract_for, reading_of
 from topics.subscriptions import SubscriptionContract
 
 OUTCOMES = "shard int, base binary, lost string, records long, refused long, letters long"
@@ -55,18 +55,21 @@ class BuildPlan(NamedTuple):
     # By shard: bad records below this offset are in the dead-letter topic already.
     letters_from: dict[int, int]
     with_trees: bool = True  # False: only the state is wanted
+    dialect: Dialect = NO_DIALECT
 
     def base(self, shard: int, next_offset: int) -> BaseName:
         return BaseName(self.topic, self.topic_id, shard, next_offset)
 
     @property
     def contract(self) -> SubscriptionContract:
-        return contract_for(self.kind, self.attributes)
+        return contract_for(self.kind, self.attributes, self.dialect)
 
     @property
     def layout(self) -> dict[str, Any]:
         """What two states must agree in for one to be made from the other."""
-        return {"kind": self.kind, "attributes": list(self.attributes), "shards": self.shards}
+        said = {"kind": self.kind, "attributes": list(self.attributes), "shards": self.shards}
+        reading = reading_of(self.kind, self.dialect)
+        return {**said, "reading": list(reading)} if reading else said
 
     def from_the_beginning(self, shards: Iterable[int]) -> "BuildPlan":
         """The same ends without a base to go on from; letters of earlier batches are written."""

@@ -25,7 +25,7 @@ from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.json_record import BadRecord, refuse_oversized
 from topics.events.contract import EventContract
 from topics.headers import AS_OF, format_token
-from topics.kinds import contract_for, event_contract
+from topics.kinds import Dialect, contract_for, event_contract
 from topics.matches import Hits, encode_many
 
 MATCHES = "partition int, offset long, key binary, value binary, as_of string"
@@ -41,6 +41,7 @@ class MatchPlan(NamedTuple):
 
     kind: str
     attributes: tuple[str, ...]
+    dialect: Dialect
     k: int
     max_k: int
     emit_empty: bool
@@ -94,7 +95,8 @@ class _Events(NamedTuple):
 
 
 def _match_records(batches: Iterable[pa.RecordBatch], plan: MatchPlan) -> Iterator[pa.RecordBatch]:
-    contract = event_contract(plan.kind, plan.attributes, plan.k, plan.max_k, len(plan.states))
+    of, shards = (plan.kind, plan.attributes), len(plan.states)
+    contract = event_contract(*of, plan.k, plan.max_k, shards, plan.dialect)
     held: dict[int, _Events] = {}
     for batch in batches:
         for event in batch.to_pylist():
@@ -144,7 +146,8 @@ class _ShardHits(NamedTuple):
 
 
 def _shard_hits(name: BaseName, values: Any, ks: np.ndarray, plan: MatchPlan) -> _ShardHits:
-    index, ids, keys = _loaded(name, plan.store, plan.kind, msgspec.json.encode(plan.layout))
+    said = msgspec.json.encode(plan.layout), msgspec.json.encode(plan.dialect)
+    index, ids, keys = _loaded(name, plan.store, plan.kind, *said)
     table = index.top_k_many(values, int(ks.max(initial=0)))
     counts = np.minimum(table.counts, ks)
     valid = np.arange(table.ids.shape[1]) < counts[:, None]
@@ -161,14 +164,18 @@ def _shard_hits(name: BaseName, values: Any, ks: np.ndarray, plan: MatchPlan) ->
 
 
 @lru_cache(maxsize=_SHARDS_AT_ONCE)
-def _loaded(name: BaseName, store: str, kind: str, layout: bytes) -> tuple[Any, np.ndarray, Any]:
+def _loaded(
+    name: BaseName, store: str, kind: str, layout: bytes, said: bytes
+) -> tuple[Any, np.ndarray, Any]:
     """The index of one shard, its ids ascending and their keys."""
     asked: dict[str, Any] = msgspec.json.decode(layout)
-    index: Any = new_index(kind, asked["attributes"])  # columns differ from kind to kind
+    dialect: dict[str, Any] = msgspec.json.decode(said)
+    of = kind, asked["attributes"], dialect
+    index: Any = new_index(*of)  # columns differ from kind to kind
     if name.next_offset == 0:
         return index, np.empty(0, np.int64), pa.array([], pa.large_binary())
     arrays = decode_state(name, asked, BaseStore.open(store).get(name.state))
-    state = ShardState.from_arrays(arrays, contract_for(kind, asked["attributes"]))
+    state = ShardState.from_arrays(arrays, contract_for(*of))
     if len(state.ids):
         index.insert_many(state.ids, *state.columns)
     return index, state.ids, state.keys

@@ -1,8 +1,9 @@
 import pytest
+import Stemmer
 
 from configs import Collection, ConfigError, load_collection
 from configs.collection import PACKAGED
-from configs.kinds import KINDS, NOT_BUILT_YET, Kind
+from configs.kinds import KINDS, STEMMERS, Kind
 
 ADS = "name: ads\nkind: ranked\nattributes: [age]\n"
 
@@ -53,7 +54,7 @@ def test_an_unknown_name_says_where_it_looked_and_what_there_is(write, tmp_path)
     assert "'adz'" in message
     for folder in (tmp_path / "mine", "configs/collections", PACKAGED):
         assert str(folder) in message
-    assert message.endswith("found there: ads, games, homes, jobs, parking")
+    assert message.endswith("found there: ads, coupons, games, homes, jobs, parking")
 
 
 def test_a_file_whose_name_is_another_is_refused(write):
@@ -116,12 +117,43 @@ def test_a_kind_may_have_no_use_for_attributes(write, monkeypatch):
         load_collection("x.yaml")
 
 
-@pytest.mark.parametrize("kind", NOT_BUILT_YET)
-def test_a_kind_that_is_not_built_yet_is_refused_and_said_to_be_so(write, kind):
-    write(f"name: x\nkind: {kind}\n", "x.yaml")
-    complaint = f"kind: got '{kind}', expected one of {', '.join(KINDS)}; {kind} is not built yet"
-    with pytest.raises(ConfigError, match=complaint):
-        load_collection("x.yaml")
+PLACES = "name: x\nkind: spatial_text\n"
+
+
+def test_coupons_come_with_podium_as_their_comments_say():
+    assert load_collection("coupons") == Collection(
+        name="coupons", kind="spatial_text", attributes=("age",), stemmer="english"
+    )
+
+
+def test_a_space_and_a_stemmer_are_the_dialect_of_places_and_words(write):
+    write(f"{PLACES}space: plane\nstemmer: french\nrouting: {{enabled: true}}\n", "x.yaml")
+    assert load_collection("x.yaml").dialect == {"space": "plane", "stemmer": "french"}
+    assert load_collection("ads").dialect == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("space: torus", "expected 'sphere' or 'plane'"),
+        ("stemmer: klingon", "expected one of arabic, armenian"),
+        ("attributes: [age, box]", "fields of every event of kind spatial_text"),
+    ],
+)
+def test_a_bad_setting_of_places_and_words_is_refused(write, settings, message):
+    write(f"{PLACES}{settings}\n", "x.yaml")
+    assert message in problems(lambda: load_collection("x.yaml"))[settings.partition(":")[0]]
+
+
+@pytest.mark.parametrize("setting", ["space: plane", "stemmer: english"])
+def test_a_dialect_is_for_the_kind_that_has_one(write, setting):
+    write(f"{ADS}{setting}\n", "x.yaml")
+    (message,) = problems(lambda: load_collection("x.yaml")).values()
+    assert "expected nothing: it is for kind spatial_text, and this is ranked" in message
+
+
+def test_the_stemmers_that_a_file_may_name_are_those_that_there_are():
+    assert list(STEMMERS) == sorted(Stemmer.algorithms())
 
 
 @pytest.mark.parametrize("name", ["Ads", "1ads", "a_b", "a" * 64, "ads.v1", ""])

@@ -79,6 +79,11 @@ class Fleet(Traffic):
     def create_topics(self) -> None:
         ensure_topics(self._settings, self.declared)
 
+    def reread(self) -> None:
+        """Follow what has changed in the collection's file; workers have to be started again."""
+        self.check_all()
+        self.declared, self._judge = load_collection(self.collection_path), None
+
     def start(self, *names: str) -> None:
         """Start workers; `matcher-2` is a second matcher."""
         for name, port in zip(names, ports.choose(len(names)), strict=True):

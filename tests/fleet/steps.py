@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from tests.fleet import places
 from tests.fleet.fleet import Fleet
 
 NAMES = ["age", "colour"]  # where the collection names none
@@ -20,6 +21,10 @@ def random_steps(fleet: Fleet, seed: int, steps: int) -> None:
 
 
 def subscribe(fleet: Fleet, random_: random.Random) -> None:
+    if fleet.declared.kind == "spatial_text":
+        of = fleet.declared.space, fleet.declared.attributes
+        fleet.subscribe_with(random_.choice(IDS), places.subscription(random_, *of))
+        return
     if fleet.declared.kind == "boolean":
         fleet.subscribe_with(random_.choice(IDS), expression(random_, fleet.declared.attributes))
         return
@@ -76,11 +81,14 @@ def publish(fleet: Fleet, random_: random.Random, after: str | None = None) -> N
     if fleet.declared.kind == "boolean":
         values += ["red", "blue", "green", {"value": "red", "weight": 2}]
         values += [{"value": 2, "weight": weight} for weight in (0, 0.5)]
-    event = {
-        attribute: random_.choice(values)
-        for attribute in (*(fleet.declared.attributes or NAMES), "other")
-        if random_.random() < 0.8
-    }
+    if fleet.declared.kind == "spatial_text":
+        event = places.event(random_, fleet.declared.space, fleet.declared.attributes)
+    else:
+        event = {
+            attribute: random_.choice(values)
+            for attribute in (*(fleet.declared.attributes or NAMES), "other")
+            if random_.random() < 0.8
+        }
     k = random_.choice([None, 0, 1, 2, 5, 20])
     key = random_.choice([None, b"", b"v-1", b"v-2"])
     fleet.publish(event, key, k, after, partition=any_partition(fleet, random_))
@@ -92,7 +100,9 @@ def publish_after_all(fleet: Fleet, random_: random.Random) -> None:
 
 def misuse(fleet: Fleet, random_: random.Random) -> None:
     name = (fleet.declared.attributes or NAMES)[0]
-    if random_.random() < 0.5:
+    if fleet.declared.kind == "spatial_text" and random_.random() < 0.5:
+        fleet.subscribe_with(IDS[0], random_.choice(places.BAD))
+    elif random_.random() < 0.5:
         fleet.subscribe(IDS[0], {name: [3, 2]}, 1)
     else:
         event: Any = {name: [3]} if fleet.declared.attributes else [3]

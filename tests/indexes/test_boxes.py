@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexes.kinds import KINDS, new_index
+from tests.fleet import places
 from topics.kinds import contract_for
 
 sides = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted).map(list)
@@ -19,6 +20,8 @@ def documents(kind, attributes):
         return st.builds(lambda w: {"where": w, "score": 1}, where)
     if kind == "relaxed":
         return st.builds(lambda w: {"where": w, "weights": dict.fromkeys(w, 1)}, where)
+    if kind == "spatial_text":
+        return st.randoms().map(lambda r: places.subscription(r, "sphere", attributes))
     return st.builds(
         lambda w: {"all": [{"attr": a, "op": "between", "value": v} for a, v in w.items()]}, where
     )
@@ -31,6 +34,7 @@ def documents(kind, attributes):
         pytest.param("ranked", ("age", "visits"), id="ranked"),
         pytest.param("relaxed", ("age", "visits"), id="relaxed"),
         pytest.param("boolean", ("age", "visits"), id="boolean"),
+        pytest.param("spatial_text", ("age", "visits"), id="spatial-text"),
     ],
 )
 @settings(max_examples=30)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tests.oracles.boolean import boolean_score, boolean_subscription, mixed_values
 from tests.oracles.intervals import INF, all_hold, event_values, interval, relaxed_score
 from tests.oracles.json_values import json_of, number
+from tests.oracles.spatial_text import message_of, score_of, subscription_of
 
 Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
 
@@ -214,6 +215,7 @@ KINDS = {
     "ranked": Kind(ranked_subscription, ranked_score, event_values),
     "relaxed": Kind(relaxed_subscription, relaxed_score, event_values),
     "boolean": Kind(boolean_subscription, boolean_score, mixed_values),
+    "spatial_text": Kind(subscription_of, score_of, message_of),
 }
 
 

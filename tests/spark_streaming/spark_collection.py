@@ -21,6 +21,7 @@ from spark_streaming.driver.bases import BasesJob
 from spark_streaming.driver.pieces import BackfillRequest
 from spark_streaming.running import await_query
 from storage.base_store import BaseStore
+from tests.fleet import places
 from tests.fleet.steps import NAMES, expression
 from tests.fleet.traffic import MAX_RECORD_BYTES
 from tests.oracles import collection as oracle
@@ -190,6 +191,10 @@ class Stage:
 def random_subscription(chance: random.Random, collection: Collection) -> dict[str, Any]:
     if collection.kind == "boolean":
         return expression(chance, collection.attributes)
+    if collection.kind == "spatial_text":
+        placed = places.subscription(chance, collection.space, collection.attributes)
+        placed.pop("decay", None)  # so that scores are equal to the last digit
+        return placed
     names = [name for name in collection.attributes if chance.random() < 0.8]
     if collection.kind == "ranked":
         where = {name: _interval(chance) for name in names}
@@ -200,6 +205,8 @@ def random_subscription(chance: random.Random, collection: Collection) -> dict[s
 
 def random_event(chance: random.Random, collection: Collection) -> dict[str, Any]:
     """With a field that only a Boolean collection without attributes looks at."""
+    if collection.kind == "spatial_text":
+        return places.event(chance, collection.space, collection.attributes)
     values = (
         [0, 1, 2, 3, 2.5, "red", "blue", "green"] if collection.kind == "boolean" else range(12)
     )

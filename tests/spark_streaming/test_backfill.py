@@ -24,6 +24,7 @@ KINDS = [
     pytest.param({"kind": "relaxed", "attributes": ["age", "visits"]}, id="relaxed"),
     pytest.param({"kind": "boolean", "attributes": ["age", "colour"]}, id="boolean"),
     pytest.param({"kind": "boolean", "attributes": []}, id="boolean-without-attributes"),
+    pytest.param({"kind": "spatial_text", "stemmer": "english"}, id="spatial-text"),
 ]
 
 
@@ -40,7 +41,10 @@ def send_events(stage, count, seed=1, **options):
 def expected_records(stage, as_of, kept=lambda message: True):
     """Key and document of every match record, by the event's record id."""
     subscriptions = oracle.Collection(
-        stage.collection.kind, stage.collection.attributes, stage.records()
+        stage.collection.kind,
+        stage.collection.attributes,
+        stage.records(),
+        **stage.collection.dialect,
     )
     found = {}
     for event in filter(kept, stage.read("events")):

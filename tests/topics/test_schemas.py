@@ -12,7 +12,7 @@ from topics.dead_letters import DeadLetter
 from topics.kinds import event_contract
 from topics.matches import decode as decode_match
 from topics.schemas import all_schemas
-from topics.subscriptions import RankedContract, RelaxedContract
+from topics.subscriptions import RankedContract, RelaxedContract, SpatialTextContract
 
 TYPES = {
     "object": dict,
@@ -101,6 +101,7 @@ def test_there_is_a_schema_for_each_record_that_others_write_or_read():
         "subscriptions.range_topk.json",
         "subscriptions.ranked.json",
         "subscriptions.relaxed.json",
+        "subscriptions.spatial_text.json",
     ]
 
 
@@ -181,6 +182,44 @@ RELAXED = [
 def test_the_relaxed_schema_accepts_what_the_contract_accepts(value):
     contract = RelaxedContract(["age", "visits"])
     assert valid("subscriptions.relaxed.json", value) == accepts(contract.parse, value)
+
+
+BOXED = {"box": [13, 52, 14, 53], "tokens": ["pizza"]}
+TRIANGLE = [[[0, 0], [4, 0], [0, 4], [0, 0]]]
+CIRCLED = {"area": {"circle": [1, 2, 3]}, "tokens": ["a"]}
+PLACED = [
+    pytest.param(BOXED, id="box"),
+    pytest.param(CIRCLED, id="circle"),
+    pytest.param(
+        BOXED | {"any": ["b"], "none": ["c"], "phrase": "d e", "score": -2.5}, id="all-words"
+    ),
+    pytest.param(CIRCLED | {"decay": {"metres": 5, "offset": 1}}, id="decay"),
+    pytest.param(BOXED | {"decay": {"metres": 5, "at": [1, 2]}}, id="decay-at"),
+    pytest.param(BOXED | {"where": {"age": {"ge": 3}}}, id="where"),
+    pytest.param(
+        {"area": {"type": "Polygon", "coordinates": TRIANGLE}, "phrase": "a"}, id="polygon"
+    ),
+    pytest.param(
+        {"area": {"type": "MultiPolygon", "coordinates": [TRIANGLE]}, "tokens": ["a"]}, id="several"
+    ),
+    pytest.param({"area": {"type": "Point", "coordinates": [1, 2]}, "tokens": ["a"]}, id="point"),
+    pytest.param({"area": {"circle": [1, 2, -3]}, "tokens": ["a"]}, id="negative-radius"),
+    pytest.param({"area": {"circle": [1, 2]}, "tokens": ["a"]}, id="no-radius"),
+    pytest.param({"area": {"circle": [1, 2, 3], "type": "Circle"}, "tokens": ["a"]}, id="both"),
+    pytest.param(BOXED | {"box": [1, 2, 3]}, id="short-box"),
+    pytest.param(BOXED | {"tokens": []}, id="no-tokens"),
+    pytest.param(BOXED | {"tokens": ["a"] * 1001}, id="many-tokens"),
+    pytest.param(BOXED | {"tokens": "pizza"}, id="text-tokens"),
+    pytest.param(CIRCLED | {"decay": {"metres": 0}}, id="no-metres"),
+    pytest.param(CIRCLED | {"decay": {"offset": 1}}, id="metres-missing"),
+    pytest.param(BOXED | {"colour": 3}, id="unknown-field"),
+]
+
+
+@pytest.mark.parametrize("value", PLACED)
+def test_the_schema_of_places_and_words_accepts_what_the_contract_accepts(value):
+    contract = SpatialTextContract(["age"])
+    assert valid("subscriptions.spatial_text.json", value) == accepts(contract.parse, value)
 
 
 ATTRIBUTES = [

@@ -1,5 +1,5 @@
 """`events`: what happens, to be matched with the subscriptions.
 
-`contract` reads one record at a time, whatever the kind; `numbers` and `mixed` are the two forms
-that its attributes take in columns, and on the wire.
+`contract` reads one record at a time, whatever the kind; `numbers`, `mixed` and `spatial_text` are
+the forms that events take in columns, and on the wire.
 """

@@ -7,7 +7,8 @@ ignored.  Headers: `podium-k` (how many matches), `podium-after` (a consistency 
     {"age": 28, "credit_score": {"value": 441, "weight": 0.3}, "page": "/home"}
 
 Most kinds are matched with numbers, which become a matrix (`topics.events.numbers`), some with
-numbers, strings and weights (`topics.events.mixed`).
+numbers, strings and weights (`topics.events.mixed`) or with places and words
+(`topics.events.spatial_text`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -18,6 +18,11 @@ from topics.subscriptions.ids import MAX_ID_BYTES, MAX_ID_TEXT_BYTES, check_ids
 from topics.subscriptions.ranges import RangeColumns, RangeContract, RangeSubscription
 from topics.subscriptions.ranked import RankedColumns, RankedContract, RankedSubscription
 from topics.subscriptions.relaxed import RelaxedColumns, RelaxedContract, RelaxedSubscription
+from topics.subscriptions.spatial_text import (
+    SpatialTextColumns,
+    SpatialTextContract,
+    SpatialTextSubscription,
+)
 
 __all__ = [
     "MAX_ID_BYTES",
@@ -36,6 +41,9 @@ __all__ = [
     "RelaxedColumns",
     "RelaxedContract",
     "RelaxedSubscription",
+    "SpatialTextColumns",
+    "SpatialTextContract",
+    "SpatialTextSubscription",
     "SubscriptionContract",
     "check_ids",
     "fold_batch",

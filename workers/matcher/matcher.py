@@ -17,6 +17,7 @@ from topics.dead_letters import DeadLetter
 from topics.frames import fingerprint
 from topics.headers import UNREADABLE
 from topics.kafka.producer import Outbox
+from topics.kinds import reading_of
 from workers.matcher.frame_queue import FrameQueue, NoSuchPartition
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
@@ -84,9 +85,10 @@ class Matcher:
 
     def _open(self, shard: int) -> ShardAtWork:
         collection = self._context.collection
-        held = Shard(shard, collection.kind, collection.attributes)
+        kind, dialect = collection.kind, collection.dialect
+        held = Shard(shard, kind, collection.attributes, dialect)
         service = ShardService(self._context, held, self._outbox)
-        declared = fingerprint(collection.kind, collection.attributes)
+        declared = fingerprint(kind, collection.attributes, reading_of(kind, dialect))
         is_current = self.shards.is_current
         queue = FrameQueue(
             service, collection.name, declared, self._send, is_current, self._give_up

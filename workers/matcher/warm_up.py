@@ -18,7 +18,7 @@ from workers.shard.shard import IndexChange, Shard
 def warm_up(collection: Collection) -> None:
     KINDS[collection.kind].warm_up(collection.attributes)
     key_table.warm_up()
-    shard = Shard(0, collection.kind, collection.attributes)
+    shard = Shard(0, collection.kind, collection.attributes, collection.dialect)
     following = None
     if collection.routing.enabled:
         following = SomeRoutes(collection)
@@ -38,7 +38,7 @@ class SomeRoutes:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._keeper = RouteSet(collection.kind, collection.attributes, 2)
+        self._keeper = RouteSet(collection.kind, collection.attributes, 2, collection.dialect)
         self._changes: list[IndexChange] = []
 
     def restored(self, arrays: Mapping[str, np.ndarray], live: np.ndarray) -> None:
@@ -48,7 +48,8 @@ class SomeRoutes:
         self._changes.append(change)
 
     def follow(self) -> None:
-        table = RouteTable("", self._collection.attributes, 1)
+        collection = self._collection
+        table = RouteTable("", KINDS[collection.kind].axes(collection.attributes), 1)
         for sequence, change in enumerate(self._changes):
             changed = self._keeper.advance([change], anew=sequence == 0)
             record = routes.RouteRecord("", 0, sequence, 1, *changed[1:])

@@ -44,6 +44,7 @@ class Router:
             collection.k,
             collection.max_k,
             collection.shards,
+            collection.dialect,
         )
         self._outbox = Outbox(context.client)
         self._epochs: dict[int, int] = {}  # by partition

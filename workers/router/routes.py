@@ -9,6 +9,7 @@ from numba import njit
 
 from indexes.boxes import MOST_ATTRIBUTES
 from indexes.covering import KDCover
+from indexes.kinds import KINDS
 from topics.routes import BlobError, RouteRecord, decode
 from workers.process import metrics
 from workers.process.context import Context
@@ -58,9 +59,9 @@ class _Routes:
 class RouteTable:
     """A shard whose routes are not known gets every event."""
 
-    def __init__(self, topic_id: str, attributes: Sequence[str], shards: int) -> None:
+    def __init__(self, topic_id: str, axes: Sequence[str], shards: int) -> None:
         self._topic_id = topic_id
-        self.dimensions = min(len(attributes), MOST_ATTRIBUTES)
+        self.dimensions = min(len(axes), MOST_ATTRIBUTES)
         self._routes: list[_Routes | None] = [None] * shards
 
     def take(self, shard: int, record: RouteRecord) -> bool:
@@ -115,7 +116,8 @@ class RouteReader:
         self._context = context
         collection = context.collection
         topic_id = context.topic_id(context.names.topic("subscriptions"))
-        self._table = RouteTable(topic_id, collection.attributes, collection.shards)
+        axes = KINDS[collection.kind].axes(collection.attributes)
+        self._table = RouteTable(topic_id, axes, collection.shards)
         routes = context.names.topic("routes")
         self._consumer = context.consumer("routes", {"enable.partition.eof": True})
         self._records = RecordReader(context, self._consumer, routes)

@@ -27,9 +27,15 @@ def warm_up(collection: Collection) -> None:
 def received_frames(collection: Collection) -> Iterator[Frame]:
     """Of one event, as they come out of the topic."""
     events = event_contract(
-        collection.kind, collection.attributes, collection.k, collection.max_k, _SHARDS
+        collection.kind,
+        collection.attributes,
+        collection.k,
+        collection.max_k,
+        _SHARDS,
+        collection.dialect,
     )
-    reading = read_events([record(b"{}", 0)], events)
+    event = msgspec.json.encode(KINDS[collection.kind].event)
+    reading = read_events([record(event, 0)], events)
     for frame in frames(reading.accepted[0], events, 0):
         yield frame_codec.decode(unbundle(bundle([frame_codec.encode(frame)]))[0])
 

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from indexes.boxes import MOST_ATTRIBUTES, SubscriptionBoxes
+from indexes.boxes import SubscriptionBoxes
 from indexes.covering import Commands, KDCover, RelationGraph
 from indexes.covering.boxes import Boxes, boxes_of, is_stored, stored_boxes
 from indexes.kinds import KINDS
 from topics.kafka.producer import Outbox
+from topics.kinds import NO_DIALECT, Dialect
 from topics.routes import RouteRecord, encode, key_of
 from workers.process import metrics
 from workers.process.context import Context
@@ -42,9 +43,12 @@ class RouteChange(NamedTuple):
 class RouteSet:
     """Works in one thread at a time, which need not be the one that applies the changes."""
 
-    def __init__(self, kind: str, attributes: Sequence[str], most: int) -> None:
+    def __init__(
+        self, kind: str, attributes: Sequence[str], most: int, dialect: Dialect = NO_DIALECT
+    ) -> None:
         self._kind, self._attributes, self._most = KINDS[kind], tuple(attributes), most
-        self._dimensions = min(len(self._attributes), MOST_ATTRIBUTES)
+        self._dialect = dialect
+        self._dimensions = len(self._kind.axes(self._attributes))
         self._each = self._kind.most_boxes(self._dimensions)
         self._boxes = KDCover(self._dimensions)  # of all subscriptions
         self._graph = RelationGraph(self._boxes, prune=True)
@@ -60,7 +64,7 @@ class RouteSet:
 
     def restore(self, arrays: Mapping[str, np.ndarray], live: np.ndarray) -> None:
         """Begin with an index that came from a snapshot."""
-        boxes = self._kind.boxes_of_arrays(self._attributes, arrays, live)
+        boxes = self._kind.boxes_of_arrays(self._attributes, arrays, live, **self._dialect)
         self._follow([self._subscriptions(boxes)])
 
     def advance(self, changes: Sequence[IndexChange], anew: bool = False) -> RouteChange:
@@ -69,7 +73,9 @@ class RouteSet:
         for change in changes:
             commands.append(self._unsubscriptions(change.gone))
             if len(change.ids):
-                boxes = self._kind.boxes_of_columns(self._attributes, change.ids, change.columns)
+                boxes = self._kind.boxes_of_columns(
+                    self._attributes, change.ids, change.columns, **self._dialect
+                )
                 commands.append(self._subscriptions(boxes))
         changed = self._follow(commands)
         return self._all() if anew else changed
@@ -189,7 +195,10 @@ class RoutePublisher:
         self._topic = context.names.topic("routes")
         self._labels = (collection.name, str(shard.number))
         self._keeper = RouteSet(
-            collection.kind, collection.attributes, collection.routing.most_boxes
+            collection.kind,
+            collection.attributes,
+            collection.routing.most_boxes,
+            collection.dialect,
         )
         self._changes: list[IndexChange] = []
         self._restored: tuple[Mapping[str, np.ndarray], np.ndarray] | None = None

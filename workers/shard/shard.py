@@ -88,16 +88,22 @@ class Watcher(Protocol):
 class Shard:
     """Closed at first: `apply` what there is, then `open` it."""
 
-    def __init__(self, number: int, kind: str, attributes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        number: int,
+        kind: str,
+        attributes: Sequence[str],
+        dialect: topic_kinds.Dialect = topic_kinds.NO_DIALECT,
+    ) -> None:
         self.number = number
-        self.contract = topic_kinds.KINDS[kind].contract(attributes)
+        self.contract = topic_kinds.contract_for(kind, attributes, dialect)
         self.next_offset = 0  # everything below is applied
         self.base_offset = 0  # everything below is in the base of the index
         self.is_consistent = True  # as far as anybody has noticed
-        self._attributes = tuple(attributes)
+        self._attributes, self._dialect = tuple(attributes), dialect
         self._kind = KINDS[kind]
-        self._events = topic_kinds.event_form(kind, attributes)
-        self._index = self._kind.new(attributes)
+        self._events = topic_kinds.event_form(kind, attributes, dialect)
+        self._index = self._kind.new(attributes, **dialect)
         self._keys = KeyTable()
         self._rebuild: Rebuild | None = None
         # During a replay nobody asks, and one large change of an index is cheaper than many.
@@ -204,7 +210,7 @@ class Shard:
             raise ValueError(f"base_offset: got {base_offset}, expected at most {next_offset}")
         prefix = "index."
         columns = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        index = self._kind.restore(self._attributes, columns)
+        index = self._kind.restore(self._attributes, columns, **self._dialect)
         texts = ByteStrings(arrays["ids.lengths"], arrays["ids.texts"])
         keys = KeyTable.of_texts(index.ids(), texts)
         self._index, self._keys = index, keys

@@ -13,6 +13,7 @@ import numpy as np
 import redis
 
 from storage.redis_client import open_redis
+from topics.kinds import reading_of
 from workers.process import metrics
 from workers.process.context import Context
 from workers.snapshots.errors import NoSnapshot, SnapshotFailed, StaleWriter
@@ -144,6 +145,7 @@ class SnapshotKeeper:
             len(shard),
             time.time(),
             version("podium"),
+            reading_of(collection.kind, collection.dialect),
         )
         return Snapshot(head, shard.to_arrays())
 

@@ -17,6 +17,7 @@ import numpy as np
 from configs.collection import Collection
 from storage import array_blob
 from storage.array_blob import BlobError
+from topics.kinds import reading_of
 from workers.snapshots.errors import NoSnapshot
 
 MAGIC = b"PODS"
@@ -39,6 +40,7 @@ class SnapshotHead(msgspec.Struct, frozen=True):
     subscriptions: int
     made_at: float  # unix seconds
     podium: str  # the version that wrote it
+    reading: tuple[str, ...] = ()  # what read the records, with versions: another reads other ones
 
 
 class Snapshot(NamedTuple):
@@ -59,6 +61,7 @@ class Expected(NamedTuple):
     # Where the partition begins.  Compaction leaves that where it is: it moves when records are
     # deleted, whatever they said.
     start_offset: int = 0
+    reading: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -71,7 +74,8 @@ class Expected(NamedTuple):
         kept_s = collection.retention.unsubscriptions_days * _DAY_S
         max_age_s = (1 - _SHARE_FOR_REPLAY) * kept_s
         kind, attributes = collection.kind, collection.attributes
-        return cls(kind, attributes, topic_id, max_age_s, end_offset, start_offset)
+        reading = reading_of(kind, collection.dialect)
+        return cls(kind, attributes, topic_id, max_age_s, end_offset, start_offset, reading)
 
 
 def encode(snapshot: Snapshot) -> list[memoryview | bytes]:
@@ -102,6 +106,7 @@ def check_usable(
         "kind": expected.kind,
         "attributes": tuple(expected.attributes),
         "topic_id": expected.topic_id,
+        "reading": expected.reading,
     }
     for field, value in wanted.items():
         if value is not None and getattr(head, field) != value:

@@ -32,6 +32,7 @@ KINDS = effort(
         **SOME,
         "relaxed": {"kind": "relaxed", "attributes": ["age", "visits"], "shards": 1},
         "boolean": {"kind": "boolean", "attributes": ["age", "colour"], "shards": 1},
+        "placed": {"kind": "spatial_text", "attributes": ["visits"], "shards": 1},
     },
 )
 MOST = 10_000  # matches: an answer names all that hold
@@ -125,12 +126,25 @@ class Churn:
         if kind == "boolean":
             few_values = self._random.random() < 0.5
             return expression(self._random, names) if few_values else self._about_one_of_many()
+        if kind == "spatial_text":
+            return self._around_an_age()
         constrained = self._random.sample(names, self._random.randint(1, len(names)))
         where = {name: self._interval() for name in constrained}
         if kind == "relaxed":
             weights = {name: self._random.randint(1, 3) for name in where}
             return {"where": where, "weights": weights}
         return {"where": where, "score": self._random.randint(0, 3)}
+
+    def _around_an_age(self) -> dict:
+        """Ages are longitudes; of many words, which come and go."""
+        low = self._random.choice([self._random.randrange(AGES), self._random.uniform(0, AGES)])
+        box = [low, 0, low + self._random.choice([0, 0, 1, 4, 10]), 1]
+        words = {"tokens": [self._word()], "none": [self._word()], "phrase": self._word()}
+        del words[self._random.choice(["none", "phrase"])]
+        return {"box": box, **words, "score": self._random.randint(0, 3)}
+
+    def _word(self) -> str:
+        return f"w{self._random.randrange(4) or self._random.randrange(400)}"
 
     def _about_one_of_many(self) -> dict:
         """Of many strings, and of many attributes where the collection names none."""
@@ -161,6 +175,9 @@ class Churn:
             event |= {self._field(): self._shade() for _ in range(10)}
         else:
             event["visits"] = self._random.randrange(AGES)
+        if self.fleet.declared.kind == "spatial_text":
+            said = [self._word() for _ in range(self._random.randint(0, 20))]
+            event |= {"point": [event.pop("age"), 0.5], "text": " ".join(said)}
         k = self._random.choice([1, 5, 50]) if k is None else k
         return self.fleet.publish(event, b"%d" % self._random.randrange(99), k, after)
 

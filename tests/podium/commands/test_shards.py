@@ -68,6 +68,38 @@ def test_a_collection_without_attributes_has_nothing_to_plan_by(podium, sample, 
 
 
 @pytest.fixture
+def coupons(tmp_path):
+    """Around two places far apart, in turn."""
+    file = tmp_path / "coupons.jsonl"
+    lines = [
+        {
+            "id": f"c-{i}",
+            "area": {"circle": [100 * (i % 2) + i / 1000, 10 + i / 1000, 1000]},
+            "tokens": ["pizza"],
+        }
+        for i in range(200)
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+def test_places_are_planned_by_the_sides_of_areas(podium, coupons, tmp_path):
+    asked = "shards", "plan", coupons, "--collection", "coupons", "--shards", "2"
+    told = json.loads(podium(*asked, "--json").out)
+    assert told["plan"]["attributes"] == ["east", "west", "north", "south", "age"]
+    assert told["plan"]["regions"]["attribute"] in ("east", "west")
+    assert told["expected"] == {
+        "subscriptions": [100, 100],
+        "event_shares": [0.5, 0.5],
+        "shards_an_event": 1.0,
+    }
+    events = tmp_path / "events.jsonl"
+    events.write_text('{"point": [100.1, 10.1], "text": "pizza"}\n{"text": "pizza"}\n')
+    told = json.loads(podium(*asked, "--json", "--events", events).out)
+    assert told["expected"]["event_shares"] == [0.0, 1.0]
+
+
+@pytest.fixture
 def ranges(tmp_path):
     file = tmp_path / "watchers.jsonl"
     rows = [{"id": f"w-{low}", "range": [low, low + 5]} for low in range(200)]

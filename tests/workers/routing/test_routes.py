@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexes.kinds import new_index
+from indexes.kinds import KINDS, new_index
+from tests.fleet import places
 from tests.oracles import collection as oracle
 from topics.kinds import contract_for, event_contract
 from topics.routes import BlobError, RouteRecord, decode, encode, key_of
@@ -52,9 +53,11 @@ documents = {
     ),
     "boolean": conjunctions
     | st.builds(lambda any: {"any": any}, st.lists(conjunctions, min_size=1, max_size=3)),
+    "spatial_text": st.randoms().map(lambda r: places.subscription(r, "sphere", ATTRIBUTES)),
 }
 values = st.one_of(st.none(), st.integers(0, 6))
 events = st.fixed_dictionaries({"age": values, "visits": values})
+placed = st.randoms().map(lambda r: places.event(r, "sphere", ATTRIBUTES))
 
 
 class Side:
@@ -64,7 +67,7 @@ class Side:
         self.kind, self.contract = kind, contract_for(kind, attributes)
         self.attributes = attributes
         self.keeper = RouteSet(kind, attributes, most)
-        self.table = RouteTable("id", attributes, 1)
+        self.table = RouteTable("id", KINDS[kind].axes(attributes), 1)
         self.live: dict[int, bytes] = {}
         self.next_offset = self.sequence = self.generation = 0
 
@@ -106,7 +109,7 @@ MANY = ("age", *(f"a{number}" for number in range(40)), "visits")
 
 
 @pytest.mark.parametrize("attributes", [ATTRIBUTES, MANY], ids=["few", "many"])
-@pytest.mark.parametrize("kind", ["ranked", "relaxed", "boolean"])
+@pytest.mark.parametrize("kind", list(documents))
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), most=st.sampled_from([2, 4, 100]))
 def test_an_event_that_something_matches_is_let_through(kind, attributes, data, most):
@@ -127,7 +130,7 @@ def test_an_event_that_something_matches_is_let_through(kind, attributes, data, 
             side.publish(waiting, anew)
             waiting = []
     side.publish(waiting, anew=False)
-    asked = data.draw(st.lists(events, max_size=8))
+    asked = data.draw(st.lists(placed if kind == "spatial_text" else events, max_size=8))
     for event, passed in zip(asked, side.passes(asked), strict=True):
         assert passed or not side.matches(event)
         if kind == "ranked" and most == 100 and attributes == ATTRIBUTES:
@@ -164,6 +167,7 @@ def test_one_interval_that_routes_do_not_know_lets_every_event_through(wanted):
         ("ranked", ATTRIBUTES),
         ("relaxed", ATTRIBUTES),
         ("boolean", ATTRIBUTES),
+        ("spatial_text", ATTRIBUTES),
     ],
 )
 @settings(max_examples=30, deadline=None)
