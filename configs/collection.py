@@ -67,6 +67,9 @@ class Collection(Section):
     # a sphere, or plain coordinates; and whether words count as their stems, of which language.
     space: Literal["sphere", "plane"] = "sphere"
     stemmer: str | None = None
+    # Of kinds that match events. A shard has one worker, or every worker has all shards and takes a
+    # share of the events: where they fit into the memory of one, an answer is one hop away.
+    layout: Literal["sharded", "replicated"] = "sharded"
     # Of kind range_topk. A zone is a slice of the left ends of ranges; left to itself, the painter
     # chooses the slices from the subscriptions that it finds.
     zones: PartitionCount = 2
@@ -119,6 +122,15 @@ class Collection(Section):
             if names.count(name) > 1:
                 raise expected(f"each name once, but {name!r} is there {names.count(name)} times")
         return names
+
+    @field_validator("layout")
+    @classmethod
+    def _goes_with_events(cls, value: str, info: ValidationInfo) -> str:
+        kind = info.data.get("kind")
+        if kind and value == "replicated" and KINDS[kind].has_lists:
+            these = ", ".join(name for name, one in KINDS.items() if not one.has_lists)
+            raise expected(f"sharded for kind {kind}; replicated is for kinds {these}")
+        return value
 
     @field_validator("max_k")
     @classmethod
@@ -183,10 +195,11 @@ class Collection(Section):
     @classmethod
     def _routes_are_about_attributes(cls, value: Routing, info: ValidationInfo) -> Routing:
         kind = info.data.get("kind")
-        if kind and KINDS[kind].has_places:
-            return value
-        if value.enabled and not info.data.get("attributes"):
+        has_places = bool(kind) and KINDS[kind].has_places
+        if value.enabled and not has_places and not info.data.get("attributes"):
             raise expected("enabled: false for a collection that names no attributes")
+        if value.enabled and info.data.get("layout") == "replicated":
+            raise expected("enabled: false with layout: replicated, where no event is sent around")
         return value
 
     @field_validator("partitions", "retention", "routing", mode="before")

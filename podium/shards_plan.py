@@ -6,13 +6,14 @@ import numpy as np
 
 from configs import Collection
 from configs.kinds import KINDS as DECLARED
-from indexes.boxes import SubscriptionBoxes
-from indexes.kinds import KINDS
+from indexes.boxes import MOST_ATTRIBUTES, SubscriptionBoxes
+from indexes.kinds import KINDS, Columns, new_index
 from podium.send.json_lines import open_source, read_lines, record_of
 from podium.terminal import Exit, Failure
 from topics.codecs.json_record import BadRecord
 from topics.kinds import contract_for, event_contract
 from workers.routing.placement import Expected, Plan, expected_of, keys_on, make_plan, middles_of
+from workers.shard.key_table import KeyTable
 
 MOST_SUBSCRIPTIONS, MOST_EVENTS = 50_000, 5_000
 _SEED = 1
@@ -24,6 +25,7 @@ class Sample(NamedTuple):
     middles: np.ndarray
     events: np.ndarray
     skipped: int  # lines that no worker would take
+    bytes_each: float  # of memory, that a subscription takes in a shard
 
 
 def read_sample(collection: Collection, file: str, events_file: str | None) -> Sample:
@@ -56,7 +58,17 @@ def read_sample(collection: Collection, file: str, events_file: str | None) -> S
         events = _likely_events(middles)
         if DECLARED[collection.kind].has_places:
             _move_into_the_middle(events)
-    return Sample(ids, boxes, middles, events, skipped)
+    return Sample(ids, boxes, middles, events, skipped, _bytes_each(collection, ids, columns))
+
+
+def _bytes_each(collection: Collection, ids: list[str], columns: Columns) -> float:
+    numbers = np.arange(len(ids))
+    index = new_index(collection.kind, collection.attributes, **collection.dialect)
+    keys = KeyTable()
+    index.insert_many(numbers, *columns)
+    different = list(dict.fromkeys(ids))
+    keys.put_many([id.encode() for id in different], numbers[: len(different)])
+    return index.nbytes / len(ids) + keys.nbytes / len(different)
 
 
 def _read_events(collection: Collection, file: str) -> np.ndarray:

@@ -7,7 +7,7 @@ from configs import kinds as configured
 from podium.clients import KafkaClients
 from topics.catalogue import DAY_MS, HOUR_MS, MINUTE_MS, Layout, TopicSpec, catalogue
 from topics.kafka.creation import TIMEOUT_S, Plan, apply, examine, plan
-from topics.kinds import KINDS
+from topics.kinds import BETWEEN_SHARDS, KINDS
 
 
 def layout_of(settings: Settings, collection: Collection) -> Layout:
@@ -31,7 +31,10 @@ def layout_of(settings: Settings, collection: Collection) -> Layout:
 
 
 def declared_topics(settings: Settings, collection: Collection) -> list[TopicSpec]:
-    return catalogue(layout_of(settings, collection), KINDS[collection.kind].topics)
+    wanted = KINDS[collection.kind].topics
+    if collection.layout == "replicated":
+        wanted = tuple(topic for topic in wanted if topic not in BETWEEN_SHARDS)
+    return catalogue(layout_of(settings, collection), wanted)
 
 
 def plan_topics(settings: Settings, collection: Collection) -> Plan:

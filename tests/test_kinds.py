@@ -82,10 +82,19 @@ def test_a_collection_has_the_roles_that_its_settings_leave_to_workers(settings,
         assert workers.kinds.refusal(collection, name) == left_out.get(name, "")
 
 
+@pytest.mark.parametrize(
+    ("layout", "roles"),
+    [("sharded", ["router", "matcher", "merger"]), ("replicated", ["node"])],
+)
 @pytest.mark.parametrize("kind", MATCHING)
-def test_all_roles_of_a_kind_that_matches_work_for_its_collections(kind):
-    collection = Collection(name="ads", kind=kind, attributes=("age",))
-    assert tuple(workers.kinds.roles_of(collection)) == workers.kinds.KINDS[kind].pipeline
+def test_the_layout_of_a_collection_says_who_works_for_it(kind, layout, roles):
+    collection = Collection(name="ads", kind=kind, attributes=("age",), layout=layout)
+    assert [role.name for role in workers.kinds.roles_of(collection)] == roles
+    assert workers.kinds.left_out(collection) == {}
+    for role in workers.kinds.KINDS[kind].pipeline:
+        refusal = workers.kinds.refusal(collection, role.name)
+        assert bool(refusal) == (role.name not in roles)
+        assert not refusal or f"layout: {layout}" in refusal
 
 
 @pytest.mark.parametrize("kind", KINDS)

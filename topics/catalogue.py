@@ -23,6 +23,7 @@ NAME = re.compile(r"[A-Za-z0-9._-]+")
 # By the last part of its name: what a consumer group reads that is not that of a role.  A role's
 # main group has the role's own name.
 GROUPS = {
+    "router": "events, of routers and of nodes: either goes on where the other has stopped",
     "feed": "subscriptions; a shard's own partition is assigned by hand, and committed",
     "routes": "routes, by hand, from their beginning; nothing is committed",
     "scout": "whatever another reader looks ahead for; nothing is committed",

@@ -40,6 +40,9 @@ MATCHING_TOPICS = (
 )
 
 
+# Of them, what only shards that are apart need.
+BETWEEN_SHARDS = ("frames", "partials", "routes")
+
 LIST_TOPICS = (
     "objects",
     "subscriptions",

@@ -1,6 +1,7 @@
 """Who works for a collection of each kind: its pipeline, as data.
 
-    events → router → frames → matcher → partials → merger → matches
+    events → router → frames → matcher → partials → merger → matches     layout: sharded
+    events → node → matches                                              layout: replicated
 
 `podium worker ROLE`, `podium up`, the consumer groups that `podium status` looks at, the warm-up
 and the demo all follow this table.  It imports nothing that takes long: a worker answers for its
@@ -46,6 +47,7 @@ class Role(NamedTuple):
     # time keeps its own (`--instance-id`).
     holds_shards: bool = False
     snapshots: Parts | None = None
+    layout: str = ""  # the only one of a collection in which it works, if there is one
     # Why a collection of the kind does without it, if so.
     left_out: Callable[["Collection"], str] = _is_wanted
 
@@ -61,7 +63,7 @@ class Kind(NamedTuple):
 
 
 MATCHING = (
-    Role("router", "workers.router", "events", ("router",)),
+    Role("router", "workers.router", "events", ("router",), layout="sharded"),
     Role(
         "matcher",
         "workers.matcher",
@@ -69,8 +71,19 @@ MATCHING = (
         ("matcher", "feed"),
         holds_shards=True,
         snapshots=SHARDS,
+        layout="sharded",
     ),
-    Role("merger", "workers.merger", "partials", ("merger",)),
+    Role("merger", "workers.merger", "partials", ("merger",), layout="sharded"),
+    # Its events' offsets are in the routers' group, so that it goes on where they have stopped.
+    Role(
+        "node",
+        "workers.node",
+        "events",
+        ("router", "feed"),
+        holds_shards=True,
+        snapshots=SHARDS,
+        layout="replicated",
+    ),
 )
 
 
@@ -147,20 +160,28 @@ def roles() -> dict[str, Role]:
 
 
 def roles_of(collection: "Collection") -> list[Role]:
-    """Those that work for a collection: its kind's, apart from what its settings leave out."""
-    return [role for role in KINDS[collection.kind].pipeline if not role.left_out(collection)]
+    """Those that work for a collection: of its layout, apart from what its settings leave out."""
+    return [role for role in _of_layout(collection) if not role.left_out(collection)]
 
 
 def left_out(collection: "Collection") -> dict[str, str]:
-    """Why roles of a collection's kind do not work for it, by name."""
-    reasons = {role.name: role.left_out(collection) for role in KINDS[collection.kind].pipeline}
+    """Why roles of a collection's layout do not work for it, by name."""
+    reasons = {role.name: role.left_out(collection) for role in _of_layout(collection)}
     return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _of_layout(collection: "Collection") -> list[Role]:
+    pipeline = KINDS[collection.kind].pipeline
+    return [role for role in pipeline if role.layout in ("", collection.layout)]
 
 
 def refusal(collection: "Collection", name: str) -> str:
     """Why no role of this name works for a collection; nothing if one does."""
-    names = [role.name for role in KINDS[collection.kind].pipeline]
+    names = [role.name for role in _of_layout(collection)]
     if name not in names:
         expected = f"expected one of {', '.join(names)}"
-        return f"got role {name}, {expected}: these work for kind {collection.kind}"
+        those = f"these work for kind {collection.kind}"
+        if any(role.name == name for role in KINDS[collection.kind].pipeline):
+            those = f"these work with layout: {collection.layout}"
+        return f"got role {name}, {expected}: {those}"
     return left_out(collection).get(name, "")

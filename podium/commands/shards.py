@@ -92,7 +92,8 @@ def plan(
         pairs = zip(known.ids, keys_of(proposed, known), strict=True)
         keys.write_text("".join(f"{id}\t{key}\n" for id, key in pairs))
     if as_json:
-        say_json({"plan": msgspec.to_builtins(proposed), "expected": _as_json(brings)})
+        told = {"plan": msgspec.to_builtins(proposed), "expected": _as_json(brings)}
+        say_json(told | {"bytes_a_subscription": round(known.bytes_each)})
     else:
         _show(proposed, brings, known)
 
@@ -136,9 +137,25 @@ def _show(proposed: "Plan", brings: "Expected", known: "Sample") -> None:
         f"an event goes to {brings.shards_an_event:.2f} of {proposed.shards} shards,"
         f" {times:.1f} times fewer than to all"
     )
+    _show_layouts(known)
     say(
         "key a subscription <id>~<n>, with the least n from 0 on that murmur2 puts on its shard:"
         " --out FILE, then podium send --plan FILE does so"
+    )
+
+
+def _show_layouts(known: "Sample") -> None:
+    """How many subscriptions the nodes of a replicated collection could have on this machine."""
+    import psutil
+
+    from podium.stack.status.layouts import SHARE_OF_MEMORY, TIMES_INDEX
+
+    memory, each = psutil.virtual_memory().total, TIMES_INDEX * known.bytes_each
+    say(
+        f"a subscription takes {known.bytes_each:,.0f} bytes, {TIMES_INDEX} times that while its"
+        f" index is renewed: up to {SHARE_OF_MEMORY * memory / each / 1e6:,.1f} million fit into"
+        f" {SHARE_OF_MEMORY:.0%} of this machine's memory, and `layout: replicated` answers in one"
+        " hop; beyond, shards are apart"
     )
 
 

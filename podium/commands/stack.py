@@ -178,12 +178,16 @@ def _show_started(
     as_json: bool,
 ) -> None:
     from podium.stack.status.display import addresses, show_addresses
+    from podium.stack.status.layouts import sharded_collections
     from workers.kinds import left_out
 
+    assert record is not None, "a running stack has a record"
     for collection in declared.values():
         for role, reason in left_out(collection).items():
             note(f"{collection.name} has no {role}: {reason}")
-    assert record is not None, "a running stack has a record"
+    for layout in sharded_collections(record.processes):
+        if layout.fits:
+            note(layout.line)
     told = addresses(folder, record)
     if as_json:
         say_json(told)

@@ -230,3 +230,19 @@ def test_a_bad_setting_of_lists_is_refused(write, settings, field):
 def test_bounds_between_zones_are_one_less_than_zones(write):
     write(f"{LISTS}zones: 3\nzone_bounds: [10, 20.5]\n", "x.yaml")
     assert load_collection("x.yaml").zone_bounds == (10, 20.5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shards_are_replicated_only_for_kinds_that_match_events(write, kind):
+    file = write(f"name: x\nkind: {kind}\nlayout: replicated\nattributes: [age]\n")
+    if KINDS[kind].has_lists:
+        file.write_text(f"name: x\nkind: {kind}\nlayout: replicated\n")
+        told = problems(lambda: load_collection(file))
+        assert f"expected sharded for kind {kind}" in told["layout"]
+    else:
+        assert load_collection(file).layout == "replicated"
+
+
+def test_replicated_shards_have_no_routes(write):
+    file = write(ADS + "layout: replicated\nrouting: {enabled: true}\n")
+    assert "layout: replicated" in problems(lambda: load_collection(file))["routing"]

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from podium.stack.run.supervisor import Supervisor
-from tests.fleet.fleet import ROLES, Fleet
+from tests.fleet.fleet import LAYOUTS, Fleet
 from tests.fleet.nursery import Nursery
 
 MakeFleet = Callable[..., Fleet]
@@ -81,16 +81,17 @@ def fleets_of(
     }
     for fleet in made.values():
         fleet.create_topics()
-        fleet.start(*ROLES)
+        fleet.start(*fleet.roles)
     for fleet in made.values():
-        fleet.wait_ready(*ROLES)
+        fleet.wait_ready(*fleet.roles)
     yield made
     for fleet in made.values():
         fleet.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=LAYOUTS)
 def shared_fleet(
+    request: pytest.FixtureRequest,
     supervisor: Supervisor,
     tmp_path_factory: pytest.TempPathFactory,
     broker: str,
@@ -98,7 +99,8 @@ def shared_fleet(
 ) -> Iterator[Fleet]:
     """Two shards, two attributes, k = 3; an event without matches gets a record too."""
     with making_fleets(supervisor, tmp_path_factory) as make:
-        fleet = make("shared", broker, redis_url, collection={"partitions": {"matches": 3}})
+        declared = {"partitions": {"matches": 3}, "layout": request.param}
+        fleet = make("shared", broker, redis_url, collection=declared)
         fleet.start_all()
         yield fleet
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -23,8 +24,12 @@ from tests.fleet.traffic import Traffic, eventually
 from topics import partials
 from topics.codecs.columns import unbundle
 from topics.frames import FrameId
+from workers.kinds import roles_of
 
 ROLES = ("router", "matcher", "merger")
+LAYOUTS = ("sharded", "replicated")
+# Each layout with each of its roles.
+WORKERS = [*(("sharded", role) for role in ROLES), ("replicated", "node")]
 ROOT = Path(__file__).parents[2]
 READY_S = 240.0  # processes that compile kernels at first, on two busy cores
 # For fleets whose workers are killed: the least that a broker allows by default.  Others have more
@@ -76,6 +81,30 @@ class Fleet(Traffic):
         client = kafka_client_config(self._settings.kafka)
         super().__init__(load_collection(self.collection_path), client)
 
+    @property
+    def roles(self) -> list[str]:
+        """Of one worker each."""
+        return [role.name for role in roles_of(self.declared)]
+
+    @property
+    def holder(self) -> str:
+        """The role that holds shards."""
+        return next(role.name for role in roles_of(self.declared) if role.holds_shards)
+
+    def switch(self, layout: str) -> None:
+        """Write another layout into the file, for workers that are started from now on."""
+        declared = yaml.safe_load(self.collection_path.read_text())
+        self.collection_path.write_text(yaml.safe_dump({**declared, "layout": layout}))
+        self.declared = load_collection(self.collection_path)
+
+    def held(self, name: str) -> int:
+        """How many shards a matcher, or partitions of `events` a node holds, as its log tells."""
+        log = self.log(name).rpartition(" start ---")[2]
+        if name.startswith("matcher"):
+            return log.count(": ours") - log.count(": gone")
+        moves = re.findall(r"(assigned|gave up) (.*)", log)
+        return moves[-1][1].count("[") if moves and moves[-1][0] == "assigned" else 0
+
     def create_topics(self) -> None:
         ensure_topics(self._settings, self.declared)
 
@@ -100,8 +129,8 @@ class Fleet(Traffic):
 
     def start_all(self) -> None:
         self.create_topics()
-        self.start(*ROLES)
-        self.wait_ready(*ROLES)
+        self.start(*self.roles)
+        self.wait_ready(*self.roles)
 
     def stop(self) -> None:
         self._supervisor.stop([self._full(name) for name in self.ports])
@@ -177,7 +206,9 @@ class Fleet(Traffic):
         )
 
     def answers_of_shards(self) -> list[tuple[FrameId, int]]:
-        """Frames and the shards that have answered them, since the last call."""
+        """Frames and the shards that have answered them, since the last call; a node has none."""
+        if self.declared.layout == "replicated":
+            return []
         reader = self._reader("partials", self.declared.partitions.partials)
         records = [unbundle(message.value()) for message in reader.read_to_end()]
         answers = [partials.decode(part) for parts in records for part in parts]

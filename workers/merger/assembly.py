@@ -14,7 +14,7 @@ from indexes.hits import merge_shards
 from topics.frames import FrameId
 from topics.matches import Hits
 from topics.partials import Partial
-from workers.merger.progress import Mark, MergeProgress, Progress
+from workers.merger.progress import NOTHING, Mark, MergeProgress, Progress, covers
 
 
 class MergedFrame(NamedTuple):
@@ -84,9 +84,6 @@ def _merged_hits(partials: list[Partial], counts: np.ndarray, ks: np.ndarray) ->
     return Hits(merged_counts, scores[chosen], text_starts[chosen], lengths[chosen], texts)
 
 
-_NOTHING: Mark = (-1, -1)
-
-
 class _Pending(NamedTuple):
     awaited: set[int]
     partials: dict[int, Partial]  # by shard
@@ -132,7 +129,7 @@ class Assembly:
         frame.places.append(place)
         self._stop_waiting(name, frame, {shard})
         key = (name.partition, shard)
-        self._answered[key].setdefault(name, self._passed.get(key, _NOTHING))
+        self._answered[key].setdefault(name, self._passed.get(key, NOTHING))
         self._advance(shard, name)
         if frame.awaited:
             self._give_up_if_passed(name)
@@ -187,19 +184,19 @@ class Assembly:
             del self._answered[name.partition, shard][name]
 
     def _has_passed(self, shard: int, name: FrameId) -> bool:
-        return _covers(self._passed.get((name.partition, shard), _NOTHING), name)
+        return covers(self._passed.get((name.partition, shard), NOTHING), name)
 
     def _mark(self, key: Progress) -> Mark:
         """What the shard had passed before the first that it has answered and others have not."""
-        return next(iter(self._answered[key].values()), self._passed.get(key, _NOTHING))
+        return next(iter(self._answered[key].values()), self._passed.get(key, NOTHING))
 
     def _is_marked(self, name: FrameId, shards: Iterable[int]) -> bool:
-        return all(_covers(self._mark((name.partition, shard)), name) for shard in shards)
+        return all(covers(self._mark((name.partition, shard)), name) for shard in shards)
 
     def _advance(self, shard: int, name: FrameId) -> None:
         """The shard has answered this frame; give up those that it has passed."""
         key = (name.partition, shard)
-        self._passed[key] = max((name.epoch, name.last), self._passed.get(key, _NOTHING))
+        self._passed[key] = max((name.epoch, name.last), self._passed.get(key, NOTHING))
         while (first := next(iter(self._waiting[key]), None)) and self._has_passed(shard, first):
             self._drop(first)
             if first.epoch == self._passed[key][0]:
@@ -212,11 +209,6 @@ class Assembly:
         if any(self._has_passed(shard, name) for shard in self._pending[name].awaited):
             self._drop(name)
             self.orphaned += 1
-
-
-def _covers(mark: Mark, name: FrameId) -> bool:
-    epoch, last = mark
-    return epoch >= name.epoch and last >= name.last
 
 
 def _nbytes(partial: Partial) -> int:

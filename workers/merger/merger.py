@@ -5,19 +5,18 @@ of a frame that is not complete yet; what is out already travels with them, for 
 """
 
 import logging
-import time
 from collections import defaultdict
 
 from confluent_kafka import Message, TopicPartition
 
-from topics import matches, partials
+from topics import partials
 from topics.codecs.columns import CodecError, unbundle
 from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
-from topics.headers import AS_OF, format_token
 from topics.kafka.producer import Outbox
 from workers.merger.assembly import Assembly, MergedFrame
 from workers.merger.progress import MergeProgress
+from workers.merger.writing import MatchWriter
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
@@ -29,9 +28,8 @@ log = logging.getLogger(__name__)
 class Merger:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._events = context.names.topic("events")
-        self._matches = context.names.topic("matches")
         self._outbox = Outbox(context.client, **{"compression.type": "lz4"})
+        self._matches = MatchWriter(context, self._outbox)
         self._assemblies: dict[int, Assembly] = defaultdict(Assembly)  # by partition
         self._following: dict[int, int] = {}  # next offset to read, by partition
         self._committed: dict[int, tuple[int, str]] = {}  # offset and marks
@@ -45,7 +43,7 @@ class Merger:
         for message in batch.records:
             self._following[message.partition()] = message.offset() + 1
             for merged in self._take(message):
-                self._write(merged)
+                self._matches.write(merged)
         for unread in batch.unread:
             self._following[unread.partition] = unread.next_offset
             self._give_up(unread.letter)
@@ -80,21 +78,6 @@ class Merger:
     def _give_up(self, letter: DeadLetter) -> None:
         self._outbox.send_dead_letter(letter, to=self._context.names.topic("events.dlq"))
         metrics.DEAD_LETTERS.labels(self._context.collection.name, "partials").inc()
-
-    def _write(self, merged: MergedFrame) -> None:
-        collection = self._context.collection
-        headers = [[(AS_OF, format_token(as_of).encode())] for as_of in merged.as_of]
-        values = matches.encode_many(self._events, merged.partition, merged.offsets, merged.hits)
-        written = 0
-        counts, as_of_by = merged.hits.counts.tolist(), merged.as_of_by.tolist()
-        for key, value, count, by in zip(merged.keys, values, counts, as_of_by, strict=True):
-            if count or collection.emit_empty:
-                self._outbox.send(self._matches, value, key=key, headers=headers[by])
-                written += 1
-        metrics.MATCHES.labels(collection.name).inc(written)
-        # One observation a frame, of its oldest event: the slowest of them.
-        waited_s = time.time() - merged.timestamps.min() / 1e3
-        metrics.END_TO_END_SECONDS.labels(collection.name).observe(waited_s)
 
     def _commit(self) -> None:
         self._outbox.settle()

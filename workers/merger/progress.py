@@ -14,6 +14,7 @@ shards took part; `ahead` are frames that are out although one that came before 
 import base64
 import zlib
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,10 +22,12 @@ import msgspec
 
 from topics.frames import FrameId
 
-__all__ = ["Mark", "MergeProgress", "Progress"]
+__all__ = ["NOTHING", "Mark", "MergeProgress", "Progress", "covers"]
 
 Progress = tuple[int, int]  # events partition, shard
 Mark = tuple[int, int]  # epoch and last offset of a frame
+
+NOTHING: Mark = (-1, -1)
 
 _VERSION = 1
 # The default of a broker's offset.metadata.max.bytes, less the topic's id that goes before.
@@ -34,6 +37,11 @@ _MOST_BYTES = 4096 - 64
 class MergeProgress(NamedTuple):
     passed: dict[Progress, Mark]
     ahead: dict[FrameId, tuple[int, ...]]  # the shards that took part
+
+    def has(self, name: FrameId, shards: Iterable[int]) -> bool:
+        """Whether a frame in which these take part is out."""
+        marks = (self.passed.get((name.partition, shard), NOTHING) for shard in shards)
+        return name in self.ahead or all(covers(mark, name) for mark in marks)
 
     def encode(self) -> str:
         """As many as fit: of what is left out, a successor may repeat answers."""
@@ -74,6 +82,11 @@ class MergeProgress(NamedTuple):
             for shard in shards
         }
         return cls(passed, {FrameId(*name): tuple(shards) for *name, shards in found.ahead})
+
+
+def covers(mark: Mark, name: FrameId) -> bool:
+    epoch, last = mark
+    return epoch >= name.epoch and last >= name.last
 
 
 def _half(marks: dict[Any, Any]) -> dict[Any, Any]:

@@ -363,7 +363,7 @@ class Painter:
         context.health.not_ready(context.role, "restoring the world")
         state = PainterState(context)
         bounds = self._stream.bounds(stopping)
-        begin, end = self._reader.bounds_of(self._objects, 0)
+        begin, end = self._reader.bounds_of("objects", 0)
         ids = [context.topic_id(topic) for topic in (self._objects, self._subscriptions)]
         of = context.collection
         self._world_id = fingerprint(ids, of.kind, of.k, of.epsilon, of.painter)

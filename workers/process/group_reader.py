@@ -60,7 +60,11 @@ class GroupReader:
         owner: Owner,
         besides: Sequence[str] = (),
         now: Callable[[], float] = time.monotonic,
+        group: str = "",
+        instance_id: str | None = None,
     ) -> None:
+        """`group` is the role's own if it is not named."""
+        group = group or context.role
         self._context, self._topic, self._owner = context, context.names.topic(topic), owner
         self._watch = TopicWatch(context, [topic, *besides])
         self._watch.start()
@@ -69,12 +73,11 @@ class GroupReader:
         self._moved = False
         self._now = now
         self._silent_since: float | None = None  # the assignment of which nothing was heard yet
-        self._consumer: Consumer = context.consumer(context.role, {"enable.partition.eof": True})
+        member = {} if instance_id is None else {"group.instance.id": instance_id}
+        self._consumer: Consumer = context.consumer(group, {"enable.partition.eof": True, **member})
         # Questions on the connection of the other would wait behind its fetch of further records.
         # What lies behind an open transaction exists, too.
-        self._scout: Consumer = context.consumer(
-            context.role, {"isolation.level": "read_uncommitted"}
-        )
+        self._scout: Consumer = context.consumer(group, {"isolation.level": "read_uncommitted"})
         self._records = RecordReader(context, self._consumer, self._topic)
         self._consumer.subscribe(
             [self._topic],
@@ -88,20 +91,20 @@ class GroupReader:
         self._moved = False
         batch = self._records.read(wait_s, most, linger_s)
         if self._moved:
-            self._start_anew()
+            self.start_anew()
             return NOTHING
         if batch != NOTHING:
             self._silent_since = None
         elif self._silent_since is not None and self._now() - self._silent_since >= _SILENT_S:
             log.warning("%s: nothing was heard for %.0f s; reading anew", self._topic, _SILENT_S)
-            self._start_anew()
+            self.start_anew()
         return batch
 
     def start_at(self, partition: int, offset: int) -> None:
         """Read one of our partitions from an offset on, whatever was committed."""
         if partition in self._starts:
             self._starts[partition] = offset
-            self._start_anew()
+            self.start_anew()
 
     def commit(self, offsets: Mapping[int, int], metadata: Mapping[int, str] | None = None) -> bool:
         """Commit by partition; False if the broker would not: then work is done again."""
@@ -115,11 +118,24 @@ class GroupReader:
         except KafkaException as error:
             log.warning("offsets of %s not committed: %s", self._topic, error.args[0].str())
             return False
+        for partition in offsets:
+            if self._starts.get(partition) == OFFSET_BEGINNING:
+                self._starts[partition] = OFFSET_STORED
         return True
 
     def bounds_of(self, topic: str, partition: int) -> tuple[int, int]:
-        """The first offset of any partition, and the one that its next record will get."""
-        return self._scout.get_watermark_offsets(TopicPartition(topic, partition), timeout=5)
+        """The first offset of any partition, and the one that its next record will get.
+
+        Asked for until the broker answers, unless the worker is to stop.
+        """
+        place = TopicPartition(self._context.names.topic(topic), partition)
+        while True:
+            try:
+                return self._scout.get_watermark_offsets(place, timeout=5)
+            except KafkaException as error:
+                log.warning("bounds of %s[%d]: %s", place.topic, partition, error.args[0].str())
+                if self._context.stopping.wait(1.0):
+                    raise
 
     def work(self, step: Callable[[], None], commit: Callable[[], None]) -> None:
         """Take steps until the worker is to stop, and commit every second."""
@@ -139,7 +155,8 @@ class GroupReader:
             self._consumer.close()
             self._scout.close()
 
-    def _start_anew(self) -> None:
+    def start_anew(self) -> None:
+        """Read all partitions from what is committed; what was read since is to be dropped."""
         if self._starts:
             self._records.forget()
             self._assign()
@@ -154,22 +171,13 @@ class GroupReader:
     def _on_assign(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         self._moved = True
         log.info("assigned %s", _listed(places))
-        committed = [self._understood(p) for p in consumer.committed(places)] if places else []
+        found = consumer.committed(places) if places else []
+        committed = [understood(place, self._topic_id) for place in found]
         for place in committed:
             self._starts[place.partition] = OFFSET_STORED if place.offset >= 0 else OFFSET_BEGINNING
         self._records.forget()
         self._owner.on_assigned(committed)
         self._assign()
-
-    def _understood(self, place: TopicPartition) -> TopicPartition:
-        """What was committed for this topic; of one of the same name before it, no offset."""
-        if place.error is not None:
-            raise KafkaException(place.error)
-        topic_id, is_told, told = (place.metadata or "").partition(" ")
-        if not is_told:  # committed by other tools, or an older version
-            return place
-        offset = place.offset if topic_id == self._topic_id else OFFSET_BEGINNING
-        return TopicPartition(place.topic, place.partition, offset, metadata=told)
 
     def _on_revoke(self, consumer: Consumer, places: list[TopicPartition]) -> None:
         self._owner.on_revoked([place.partition for place in places])
@@ -182,6 +190,17 @@ class GroupReader:
         self._records.forget()
         log.info("gave up %s", _listed(places))
         self._owner.on_gone([place.partition for place in places])
+
+
+def understood(place: TopicPartition, topic_id: str) -> TopicPartition:
+    """What was committed for this topic; of one of the same name before it, no offset."""
+    if place.error is not None:
+        raise KafkaException(place.error)
+    committed_for, is_told, told = (place.metadata or "").partition(" ")
+    if not is_told:  # committed by other tools, or an older version
+        return place
+    offset = place.offset if committed_for == topic_id else OFFSET_BEGINNING
+    return TopicPartition(place.topic, place.partition, offset, metadata=told)
 
 
 def _listed(places: list[TopicPartition]) -> str:

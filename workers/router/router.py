@@ -9,19 +9,16 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
-from confluent_kafka import KafkaException, Message, TopicPartition
+from confluent_kafka import Message, TopicPartition
 
 from topics import frames as frame_codec
 from topics.codecs.columns import bundle
-from topics.codecs.json_record import BadRecord
 from topics.dead_letters import DeadLetter
-from topics.headers import AFTER
 from topics.kafka.producer import Outbox
 from topics.kinds import event_contract
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
-from workers.process.records import dead_letter
 from workers.router.framing import (
     Accepted,
     cut_into_frames,
@@ -30,6 +27,9 @@ from workers.router.framing import (
     linger_s,
     read_events,
 )
+from workers.router.progress import EventsProgress
+from workers.router.rate import Rate
+from workers.router.tokens import Tokens
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +49,8 @@ class Router:
         self._outbox = Outbox(context.client)
         self._epochs: dict[int, int] = {}  # by partition
         self._next: dict[int, int] = {}  # offset to commit, by partition
-        self._subscription_ends: dict[int, int] = {}  # by shard, as last seen
-        self._asked_for_ends: set[int] = set()  # in this batch
-        self._rate = _Rate()
+        self._tokens = Tokens(self._end_of_subscriptions)
+        self._rate = Rate()
         self._routes = None
         if collection.routing.enabled:
             from workers.router.routes import (
@@ -89,8 +88,7 @@ class Router:
         """
         now_ms = time.time_ns() // 1_000_000
         for place in places:
-            told = place.metadata or ""  # other tools may have committed something else there
-            before = int(told) if told.isdecimal() else 0
+            before = EventsProgress.decode(place.metadata or "").epoch
             self._epochs[place.partition] = max(now_ms, before + 1)
             start = place.offset if place.offset >= 0 else self._start_of_events(place.partition)
             self._next[place.partition] = start
@@ -111,13 +109,17 @@ class Router:
         return wait_s
 
     def _forward(self, messages: Sequence[Message]) -> None:
-        self._asked_for_ends.clear()
+        self._tokens.begin_batch()
         reading = read_events(messages, self._contract)
-        for letter in reading.letters:
-            self._dead_letter(letter)
+        letters, runs = reading.letters, list[Accepted]()
         most = self._context.settings.router.frame_events
-        answerable = filter(None, map(self._answerable, reading.accepted.values()))
-        runs = [run for events in answerable for run in cut_into_frames(events, most)]
+        for events in reading.accepted.values():
+            answerable, refused = self._tokens.answerable(events)
+            letters += refused
+            if answerable is not None:
+                runs += cut_into_frames(answerable, most)
+        for letter in letters:
+            self._dead_letter(letter)
         for together in group_by_record(runs, most):
             self._send(together)
         for message in messages:
@@ -138,79 +140,22 @@ class Router:
             metrics.FRAMES.labels(name).inc(len(same_shard))
         metrics.EVENTS.labels(name).inc(sum(len(run.messages) for run in runs))
 
-    def _answerable(self, events: Accepted) -> Accepted | None:
-        """Without the events that wait for subscriptions which nobody has written.
-
-        A matcher would wait for those for ever, and every event behind them too.
-        """
-        if not any(options.after for options in events.options):
-            return events
-        kept = []
-        for i, (message, options) in enumerate(zip(events.messages, events.options, strict=True)):
-            beyond = [s for s, offset in options.after.items() if not self._exists(s, offset)]
-            if beyond:
-                self._refuse_token(message, beyond[0], options.after[beyond[0]])
-            else:
-                kept.append(i)
-        return events.only(kept) if kept else None
-
-    def _refuse_token(self, message: Message, shard: int, offset: int) -> None:
-        end = self._subscription_ends[shard]
-        bad = BadRecord(
-            AFTER,
-            f"got {shard}@{offset}, expected an offset below the end of that partition, {end}",
-        )
-        self._dead_letter(dead_letter(message, bad))
-
     def _dead_letter(self, letter: DeadLetter) -> None:
         metrics.DEAD_LETTERS.labels(self._context.collection.name, "events").inc()
         self._outbox.send_dead_letter(letter)
 
-    def _exists(self, shard: int, offset: int) -> bool:
-        if offset < 0:  # a token of a shard without subscriptions
-            return True
-        # Once a batch and shard: a question to the broker for each event would be the slowest part.
-        if offset >= self._subscription_ends.get(shard, 0) and shard not in self._asked_for_ends:
-            self._subscription_ends[shard] = self._end_of_subscriptions(shard)
-            self._asked_for_ends.add(shard)
-        return offset < self._subscription_ends[shard]
-
     def _start_of_events(self, partition: int) -> int:
-        return self._bounds_of("events", partition)[0]
+        return self._reader.bounds_of("events", partition)[0]
 
     def _end_of_subscriptions(self, shard: int) -> int:
-        return self._bounds_of("subscriptions", shard)[1]
-
-    def _bounds_of(self, topic: str, partition: int) -> tuple[int, int]:
-        name = self._context.names.topic(topic)
-        while True:
-            try:
-                return self._reader.bounds_of(name, partition)
-            except KafkaException as error:
-                log.warning("bounds of %s[%d]: %s", name, partition, error.args[0].str())
-                if self._context.stopping.wait(1.0):
-                    raise
+        return self._reader.bounds_of("subscriptions", shard)[1]
 
     def _commit(self) -> None:
         """Everything sent is acknowledged first; the epoch travels as the commit's metadata."""
         self._outbox.settle()
-        epochs = {partition: str(epoch) for partition, epoch in self._epochs.items()}
+        epochs = {p: EventsProgress(epoch).encode() for p, epoch in self._epochs.items()}
         if self._next and self._reader.commit(self._next, epochs):
             self._next.clear()
-
-
-class _Rate:
-    """Events a second, smoothed over about half a second."""
-
-    def __init__(self) -> None:
-        self.per_s = 0.0
-        self._at = time.monotonic()
-
-    def saw(self, events: int) -> None:
-        now = time.monotonic()
-        elapsed, self._at = max(now - self._at, 1e-6), now
-        weight = min(1.0, elapsed / 0.5)
-        self.per_s += weight * (events / elapsed - self.per_s)
 
 
 def run(context: Context) -> int:

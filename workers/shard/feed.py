@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from topics.dead_letters import DeadLetter
 from topics.kafka.producer import Outbox
 from workers.process import metrics
 from workers.process.context import Context
@@ -88,12 +89,16 @@ class SubscriptionReader:
 
     The group's committed offset does not say where to start, the shard does.  It says up to where
     bad records are already in the dead-letter topic, so that a replay does not write them again.
+    Of several workers that hold the shard, one keeps it: it writes these letters, and commits.  The
+    others have them ready, up to what is committed, for the case that they are to keep it next.
 
     Every method may block; a confluent consumer is used by one thread at a time.
     """
 
-    def __init__(self, context: Context, shard: Shard, outbox: Outbox) -> None:
+    def __init__(self, context: Context, shard: Shard, outbox: Outbox, keeps: bool = True) -> None:
         self._context, self._shard, self._outbox = context, shard, outbox
+        self.keeps = keeps
+        self._unwritten: list[DeadLetter] = []  # as long as another worker keeps the shard
         self._place = TopicPartition(context.names.topic("subscriptions"), shard.number)
         self.topic_id = ""  # of the topic that is read
         self.begin = 0  # of the partition, as it was when the reader was opened
@@ -170,11 +175,34 @@ class SubscriptionReader:
         """Of the bad ones among these records; returns when the broker has them."""
         letters = [letter for step in changes for letter in step.letters]
         new = [letter for letter in letters if letter.offset >= self._letters_written]
-        for letter in new:
+        if self.keeps:
+            self._write(new)
+        else:
+            self._unwritten += new
+
+    def _write(self, letters: list[DeadLetter]) -> None:
+        for letter in letters:
             metrics.DEAD_LETTERS.labels(self._context.collection.name, "subscriptions").inc()
             self._outbox.send_dead_letter(letter)
-        if new:
+        if letters:
             self._outbox.settle()
+
+    def keep(self, keeps: bool) -> None:
+        """Begin to keep the shard where the one before has stopped, or leave it to the next."""
+        if keeps:
+            self._forget_written()
+            self._write(self._unwritten)
+            self._unwritten.clear()
+        else:
+            self.commit()
+        self.keeps = keeps
+
+    def _forget_written(self) -> None:
+        assert self._consumer is not None
+        (committed,) = self._consumer.committed([self._place], timeout=5)
+        self._letters_written = max(self._letters_written, committed.offset)
+        unwritten = [one for one in self._unwritten if one.offset >= self._letters_written]
+        self._unwritten = unwritten
 
     def look_at_end(self) -> None:
         """The consumer knows it from what it fetches ahead, which is more than was read."""
@@ -203,7 +231,10 @@ class SubscriptionReader:
         assert self._consumer is not None
         position = self._shard.next_offset  # letters are written before a batch is applied
         try:
-            if position > self._letters_written:
+            if not self.keeps:
+                if self._unwritten:
+                    self._forget_written()
+            elif position > self._letters_written:
                 place = TopicPartition(self._place.topic, self._place.partition, position)
                 self._consumer.commit(offsets=[place], asynchronous=False)
                 self._letters_written = position
@@ -220,7 +251,7 @@ class SubscriptionReader:
 
 
 class ShardGone(Exception):
-    """The shard is with another worker now, and so are its frames."""
+    """The shard is with another worker now, and so are its frames, or this worker stops."""
 
 
 class SubscriptionFeed:
@@ -233,6 +264,7 @@ class SubscriptionFeed:
         outbox: Outbox,
         changing: asyncio.Lock,
         should_stop: Callable[[], bool],
+        keeps: bool = True,
     ) -> None:
         """`changing` is held while the shard changes."""
         self.shard = shard
@@ -240,7 +272,8 @@ class SubscriptionFeed:
         self._is_ours = asyncio.Event()
         self._is_ours.set()
         self._changing, self._should_stop = changing, should_stop
-        self._reader = SubscriptionReader(context, shard, outbox)
+        self._reader = SubscriptionReader(context, shard, outbox, keeps)
+        self._is_to_keep = keeps
         self._labels = (context.collection.name, str(shard.number))
         self._moved = asyncio.Condition()
         # One thread, as the reader asks for.
@@ -258,6 +291,15 @@ class SubscriptionFeed:
     def is_live(self) -> bool:
         """Whether the shard is restored, and as far as anybody knows still this worker's."""
         return self.restored.is_set() and self._is_ours.is_set()
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it is for this worker to write what is written once a shard."""
+        return self._is_to_keep and self._reader.keeps
+
+    def keep(self, keeps: bool) -> None:
+        """From the next step on."""
+        self._is_to_keep = keeps
 
     def pause(self) -> None:
         """Read and apply nothing before `resume`: until then the shard may be another worker's."""
@@ -316,6 +358,8 @@ class SubscriptionFeed:
     async def step(self) -> None:
         """Read what has come, apply it, and tell those who wait."""
         await self._until_ours()
+        if self._reader.keeps != self._is_to_keep:
+            await self._in_thread(self._keep, self._is_to_keep)
         restored = self.restored.is_set()
         changes, end = await self._in_thread(self._reader.read, restored)
         await self._until_ours()
@@ -335,6 +379,12 @@ class SubscriptionFeed:
         self._count(changes)
         await self.wake_waiters()
         await self._in_thread(self._reader.commit_now_and_then)
+
+    def _keep(self, keeps: bool) -> None:
+        try:
+            self._reader.keep(keeps)
+        except KafkaException as error:  # tried again with the next step
+            log.warning("shard %d: %s", self.shard.number, error.args[0].str())
 
     async def look_at_end(self) -> None:
         """Measure the lag, apart from the feed's own round: when that is held up the lag tells."""

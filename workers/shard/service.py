@@ -28,7 +28,10 @@ _LAG_CHECK_S = 0.5
 class ShardService(Service):
     logger = logging.getLogger("mode.shard")  # what the service base class has to say
 
-    def __init__(self, context: Context, shard: Shard, outbox: Outbox) -> None:
+    def __init__(
+        self, context: Context, shard: Shard, outbox: Outbox, shared: bool = False
+    ) -> None:
+        """Of a shard that is `shared` several workers have one each, and one of them keeps it."""
         super().__init__()
         self.shard = shard
         self.lost = False  # to another worker, which is not to be disturbed
@@ -36,9 +39,9 @@ class ShardService(Service):
         # Whoever holds it changes the shard, or looks at it from another thread.
         self._changing = asyncio.Lock()
         self.feed = SubscriptionFeed(
-            context, shard, outbox, self._changing, lambda: self.should_stop
+            context, shard, outbox, self._changing, lambda: self.should_stop, keeps=not shared
         )
-        self._keeper = SnapshotKeeper(context, shard)
+        self._keeper = SnapshotKeeper(context, shard, shared=shared)
         self._rebuilder = Rebuilder(context, shard, self._changing, self.feed.measure)
         self._routes = None
         if context.collection.routing.enabled:
@@ -57,7 +60,8 @@ class ShardService(Service):
             await self.feed.open(self._keeper.restore)
             while not self.should_stop:
                 await self.feed.step()
-                if self.feed.is_live and self._keeper.is_due() and self._written.done():
+                live = self.feed.is_live and self.feed.keeps
+                if live and self._keeper.is_due() and self._written.done():
                     self._written = await self._begin_snapshot()
         except Exception as error:
             await self.crash(error)  # at once: a shard that has failed to change answers nothing
@@ -96,6 +100,7 @@ class ShardService(Service):
         await self.feed.wake_waiters()
         # Nothing is applied any more.  A shard that failed while it was is in no known state.
         whole = self.feed.restored.is_set() and not self.crashed and self.shard.is_consistent
+        whole = whole and self.feed.keeps
         if whole and not self.lost and self._keeper.is_behind():
             await self._written
             await self._leave_a_snapshot()

@@ -7,7 +7,7 @@ that at the swap both hold the same subscriptions, and every answer is the same.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numba import njit
@@ -55,6 +55,14 @@ def folded(changes: Sequence[IndexChange]) -> IndexChange:
         ids[stays],
         tuple(np.concatenate(column)[stays] for column in columns),
     )
+
+
+class Taken(NamedTuple):
+    """Hits of many events, one event after the other, each event's best first."""
+
+    counts: np.ndarray  # i4[m]
+    ids: np.ndarray  # i8[h]
+    scores: np.ndarray  # f8[h]
 
 
 class Rebuild:
@@ -158,15 +166,23 @@ class Shard:
             folded(self._backlog).apply_to(self._index)
             self._backlog.clear()
 
-    def answer(self, frame: Frame) -> Partial:
-        """The best hits of every event of the frame, by one call into the index."""
-        k = int(frame.ks.max(initial=0))
-        table = self._index.top_k_many(self._events.unpack(frame.payload), k)
-        counts, ids, scores = _taken(*table, np.require(frame.ks, np.int32, "W"))
+    def best(self, events: Any, ks: np.ndarray) -> Taken:
+        """The best hits of each event, as many as it wants; events are in the kind's columns."""
+        table = self._index.top_k_many(events, int(ks.max(initial=0)))
+        return Taken(*_taken(*table, ks))
+
+    def texts(self, ids: np.ndarray) -> ByteStrings:
+        """The ids of these subscriptions as people gave them, as JSON strings."""
         try:
-            texts = self._keys.texts(ids)
+            return self._keys.texts(ids)
         except KeyError as error:
             raise self._inconsistent(error) from error
+
+    def answer(self, frame: Frame) -> Partial:
+        """The best hits of every event of the frame, by one call into the index."""
+        ks = np.require(frame.ks, np.int32, "W")
+        counts, ids, scores = self.best(self._events.unpack(frame.payload), ks)
+        texts = self.texts(ids)
         return Partial(
             frame.frame_id,
             self.number,

@@ -40,10 +40,15 @@ class Restorable(Protocol):
 
 
 class SnapshotKeeper:
-    """`of`: what the partitions are of, if it is not the shards of a collection."""
+    """`of`: what the partitions are of, if it is not the shards of a collection.
 
-    def __init__(self, context: Context, shard: Restorable, of: str = "") -> None:
-        self._context, self._shard = context, shard
+    Where a shard is `shared` several workers hold it, and the one that writes claims it then.
+    """
+
+    def __init__(
+        self, context: Context, shard: Restorable, of: str = "", shared: bool = False
+    ) -> None:
+        self._context, self._shard, self._shared = context, shard, shared
         self._name = stored_name(context.collection, of)
         self._settings = context.settings.snapshots
         self._labels = (context.collection.name, str(shard.number))
@@ -66,7 +71,7 @@ class SnapshotKeeper:
         if not self._settings.enabled:
             return
         started = time.monotonic()
-        silence = self._watch.silence() or self._try_to_claim()
+        silence = self._watch.silence() or (None if self._shared else self._try_to_claim())
         if silence is not None:
             self._start_empty("unreachable", silence)
             return

@@ -84,6 +84,9 @@ def show_report(report: Report) -> None:
         )
     for zone in report.zones:
         say(_zone(zone))
+    for layout in report.layouts:
+        if layout.fits:
+            say(layout.line)
     for job in report.jobs:
         say(_job(job))
     for collection, command in report.without_job.items():

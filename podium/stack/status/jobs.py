@@ -5,16 +5,13 @@ it runs, a `JobNote` for each of its collections; one that runs elsewhere is fou
 `spark.metrics`.
 """
 
-import http.client
 import json
 import os
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from configs import Settings
@@ -22,8 +19,7 @@ from configs.settings import settings_file
 from podium.stack.run import guard, ports
 from podium.stack.run.folder import StackFolder
 from podium.stack.status.bases import BaseRow
-
-ANSWER_S = 3.0
+from podium.stack.status.metrics import samples_at
 
 
 @dataclass(frozen=True)
@@ -163,18 +159,7 @@ def _row(
 
 
 def _metrics(address: str) -> list[Sample] | None:
-    """Every sample of the job's own; None if nobody answers there."""
-    try:
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=ANSWER_S) as reply:
-            text = reply.read().decode()
-    except (OSError, http.client.HTTPException):
-        return None
-    return [
-        sample
-        for family in text_string_to_metric_families(text)
-        if family.name.startswith("podium_spark_")
-        for sample in family.samples
-    ]
+    return samples_at(address, "podium_spark_")
 
 
 def _with_bases(row: JobRow, bases: list[BaseRow]) -> JobRow:

@@ -15,6 +15,7 @@ from podium.stack.run.folder import ProcessRecord, Record, StackFolder
 from podium.stack.status.bases import BaseRow, newest_bases
 from podium.stack.status.jobs import JobRow, jobs_of
 from podium.stack.status.lag import group_lag
+from podium.stack.status.layouts import LayoutRow, sharded_collections
 from podium.stack.status.zones import ZoneRow, newest_progress
 from topics.kinds import KINDS
 
@@ -43,6 +44,7 @@ class Report:
     lag: dict[str, int | None] = field(default_factory=dict)  # by group; None: nothing committed
     bases: list[BaseRow] = field(default_factory=list)
     zones: list[ZoneRow] = field(default_factory=list)
+    layouts: list[LayoutRow] = field(default_factory=list)
     jobs: list[JobRow] = field(default_factory=list)
     # By collection that could have a Spark job and has none: the command that starts one.
     without_job: dict[str, str] = field(default_factory=dict)
@@ -74,6 +76,7 @@ def examine(folder: StackFolder) -> Report | None:
         lag=_lag(record),
         bases=bases,
         zones=_of_collections(record, newest_progress),
+        layouts=sharded_collections(record.processes),
         jobs=jobs,
         without_job={
             name: f"{command} --config {folder.settings_path}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fleet.conftest import MakeFleet
-from tests.fleet.fleet import ROLES, SOON_MISSED, Fleet
+from tests.fleet.fleet import LAYOUTS, SOON_MISSED, WORKERS, Fleet
 from tests.fleet.stream import streaming
 from tests.fleet.traffic import eventually
 
@@ -21,18 +21,21 @@ BURST = 1500
 BULK = 30_000
 
 
-@pytest.fixture(scope="module")
-def mortal_fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]:
-    fleet = make_fleet("mortal", broker, redis_url, settings=SOON_MISSED)
+@pytest.fixture(scope="module", params=LAYOUTS)
+def mortal_fleet(
+    request: pytest.FixtureRequest, make_fleet: MakeFleet, broker: str, redis_url: str
+) -> Iterator[Fleet]:
+    declared = {"layout": request.param}
+    fleet = make_fleet("mortal", broker, redis_url, declared, settings=SOON_MISSED)
     fleet.patience_s = PATIENCE_S
     fleet.start_all()
     yield fleet
     fleet.stop()
 
 
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("mortal_fleet", "role"), WORKERS, indirect=["mortal_fleet"])
 def test_a_killed_worker_is_restarted_and_nothing_is_lost(mortal_fleet: Fleet, role: str):
-    with streaming(mortal_fleet, seed=ROLES.index(role)) as stream:
+    with streaming(mortal_fleet, seed=mortal_fleet.roles.index(role)) as stream:
         stream.wait_answers(100)
         stream.burst(BURST)
         mortal_fleet.kill(role)
@@ -42,25 +45,27 @@ def test_a_killed_worker_is_restarted_and_nothing_is_lost(mortal_fleet: Fleet, r
     assert "Traceback" not in mortal_fleet.log(role)
 
 
-def test_another_matcher_takes_over_the_shards_of_a_killed_one(mortal_fleet: Fleet):
-    mortal_fleet.start("matcher-2")
-    wait_for_shards(mortal_fleet, "matcher-2", 1)
+def test_another_worker_takes_over_the_share_of_a_killed_one(mortal_fleet: Fleet):
+    holder, second = mortal_fleet.holder, f"{mortal_fleet.holder}-2"
+    mortal_fleet.start(second)
+    wait_for_share(mortal_fleet, second, 1)
     with streaming(mortal_fleet, seed=10) as stream:
         stream.wait_answers(100)
         stream.burst(BURST)
-        mortal_fleet.kill("matcher", restart=False)
+        share = mortal_fleet.held(second)
+        mortal_fleet.kill(holder, restart=False)
         stream.wait_events(200)
     mortal_fleet.check_all(repeats=True)
-    wait_for_shards(mortal_fleet, "matcher-2", 2)
-    assert mortal_fleet.terminate("matcher-2")[0] == 0
-    mortal_fleet.revive("matcher")
+    wait_for_share(mortal_fleet, second, share + 1)
+    assert mortal_fleet.terminate(second)[0] == 0
+    mortal_fleet.revive(holder)
 
 
-def wait_for_shards(fleet: Fleet, matcher: str, count: int) -> None:
-    """Wait until the matcher has been given so many shards since its log began."""
+def wait_for_share(fleet: Fleet, worker: str, count: int) -> None:
+    """Wait until the worker holds so many shards or partitions."""
     eventually(
-        lambda: fleet.log(matcher).count(": ours") >= count,
-        lambda: f"{count} shards for {matcher}\n{fleet.state(matcher)}",
+        lambda: fleet.held(worker) >= count,
+        lambda: f"{count} for {worker}\n{fleet.state(worker)}",
         PATIENCE_S,
     )
 
@@ -69,7 +74,7 @@ def wait_for_shards(fleet: Fleet, matcher: str, count: int) -> None:
 def test_kills_of_any_worker_at_any_time_lose_nothing(mortal_fleet: Fleet, seed: int):
     random_ = random.Random(seed)
     with streaming(mortal_fleet, seed=20 + seed) as stream:
-        for victim in random_.choices(ROLES, k=3):
+        for victim in random_.choices(mortal_fleet.roles, k=3):
             stream.wait_events(random_.randint(50, 250))
             stream.burst(random_.randint(0, BURST))
             mortal_fleet.kill(victim)
@@ -85,16 +90,16 @@ def full_fleet(mortal_fleet: Fleet) -> Fleet:
     return mortal_fleet
 
 
-def test_a_matcher_stopped_while_it_restores_loses_nothing(full_fleet: Fleet):
-    """The frames that wait for it must neither count as answered nor be answered too early."""
-    full_fleet.terminate("matcher")
+def test_a_worker_stopped_while_it_restores_loses_nothing(full_fleet: Fleet):
+    """What waits for it must neither count as answered nor be answered too early."""
+    holder = full_fleet.holder
+    full_fleet.terminate(holder)
     asked = [full_fleet.publish({"age": 100 + number}, k=5) for number in range(12)]
     full_fleet.deliver(*asked)
-    owned = full_fleet.log("matcher").count(": ours")
-    full_fleet.start("matcher")
-    wait_for_shards(full_fleet, "matcher", owned + 1)
-    assert full_fleet.terminate("matcher")[0] == 0
-    full_fleet.start("matcher")
+    full_fleet.start(holder)
+    full_fleet.wait_reason(holder, "shards", "restoring")
+    assert full_fleet.terminate(holder)[0] == 0
+    full_fleet.start(holder)
     for answer in full_fleet.answers_to(asked):
         assert answer.as_of == [full_fleet.ends[shard] for shard in full_fleet.shards]
     full_fleet.check_all(repeats=True)

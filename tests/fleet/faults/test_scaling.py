@@ -1,4 +1,8 @@
-"""Four shards on one, two and three matchers: each moves with its index, feed and snapshots."""
+"""One, two and three workers that hold shards: four matchers' shards, or four partitions of nodes.
+
+A matcher's shard moves with its index, feed and snapshots.  Nodes hold all shards, and of what is
+for one of them alone, snapshots and dead letters, it moves who writes them.
+"""
 
 import threading
 from collections import defaultdict
@@ -9,22 +13,27 @@ import pytest
 import redis
 
 from tests.fleet.conftest import MakeFleet
-from tests.fleet.fleet import READY_S, SOON_MISSED, Fleet
+from tests.fleet.fleet import LAYOUTS, READY_S, SOON_MISSED, Fleet
 from tests.fleet.stream import streaming
 from tests.fleet.traffic import eventually
 from workers.snapshots import NoSnapshot, SnapshotStore
 
-SHARDS = 4
-MATCHERS = ("matcher", "matcher-2", "matcher-3")
+SHARDS = 4  # and partitions of `events`
 
 
-@pytest.fixture(scope="module")
-def fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]:
+@pytest.fixture(scope="module", params=LAYOUTS)
+def fleet(
+    request: pytest.FixtureRequest, make_fleet: MakeFleet, broker: str, redis_url: str
+) -> Iterator[Fleet]:
     fleet = make_fleet(
         "scaling",
         broker,
         redis_url,
-        collection={"shards": SHARDS},
+        collection={
+            "shards": SHARDS,
+            "partitions": {"events": SHARDS},
+            "layout": request.param,
+        },
         settings={"snapshots": {"every_s": 0.5, "least_changes": 1}, **SOON_MISSED},
     )
     fleet.patience_s = 90.0
@@ -33,52 +42,51 @@ def fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]
     fleet.stop()
 
 
-def held(fleet: Fleet, matcher: str) -> int:
-    """How many shards the matcher holds, as its log tells."""
-    log = fleet.log(matcher).rpartition(" start ---")[2]
-    return log.count(": ours") - log.count(": gone")
+def workers(fleet: Fleet) -> list[str]:
+    return [fleet.holder, f"{fleet.holder}-2", f"{fleet.holder}-3"]
 
 
 def wait_snapshots(fleet: Fleet) -> None:
     """Every shard has one."""
-    written = partial(fleet.metric, "matcher", "podium_snapshots_total", result="written")
+    written = partial(fleet.metric, fleet.holder, "podium_snapshots_total", result="written")
     eventually(lambda: written() >= 2 * SHARDS, fleet.diagnosis, 60)
 
 
-def wait_shared(fleet: Fleet, *matchers: str) -> None:
-    """All shards are held, each by one of these, and each of these has its share."""
+def wait_shared(fleet: Fleet, *workers: str) -> None:
+    """All is held, each part by one of these, and each of these has its share."""
 
     def shared() -> bool:
-        counts = [held(fleet, matcher) for matcher in matchers]
+        counts = [fleet.held(worker) for worker in workers]
         return sum(counts) == SHARDS and max(counts) - min(counts) <= 1
 
     eventually(shared, fleet.diagnosis, 60)
 
 
-def test_shards_spread_over_three_matchers_and_come_back_to_one_under_load(fleet: Fleet):
-    """A shard that moves is taken over from its snapshot."""
+def test_the_work_spreads_over_three_and_comes_back_to_one_under_load(fleet: Fleet):
+    """A shard is taken over from its snapshot."""
+    first, second, third = workers(fleet)
 
     def from_snapshots() -> float:
-        return fleet.metric("matcher-2", "podium_restores_total", start="snapshot")
+        return fleet.metric(second, "podium_restores_total", start="snapshot")
 
     with streaming(fleet, seed=1) as stream:
         stream.wait_answers(100)
         wait_snapshots(fleet)
-        fleet.start("matcher-2")
-        fleet.wait_ready("matcher-2")
-        wait_shared(fleet, *MATCHERS[:2])
+        fleet.start(second)
+        fleet.wait_ready(second)
+        wait_shared(fleet, first, second)
         eventually(lambda: from_snapshots() >= SHARDS / 2, fleet.diagnosis, READY_S)
         stream.wait_answers(100)
-        fleet.start("matcher-3")
-        fleet.wait_ready("matcher-3")
-        wait_shared(fleet, *MATCHERS)
+        fleet.start(third)
+        fleet.wait_ready(third)
+        wait_shared(fleet, first, second, third)
         stream.wait_answers(100)
-        answered = partial(fleet.metric, "matcher-3", "podium_frames_total")
+        answered = partial(fleet.metric, third, "podium_answer_seconds_count")
         eventually(lambda: answered() > 0, fleet.diagnosis, fleet.patience_s)
-        for matcher in MATCHERS[1:]:
-            assert fleet.terminate(matcher)[0] == 0
+        for worker in (second, third):
+            assert fleet.terminate(worker)[0] == 0
             stream.wait_answers(100)
-        wait_shared(fleet, "matcher")
+        wait_shared(fleet, first)
     # A feed that is still reading when its shard moves may write a dead letter that the next one
     # writes as well; answers are not repeated.
     fleet.check_all(letters_repeat=True)
@@ -86,20 +94,21 @@ def test_shards_spread_over_three_matchers_and_come_back_to_one_under_load(fleet
 
 
 @pytest.mark.long  # with one shard each in `test_killed.py`
-def test_the_shards_of_a_killed_matcher_are_taken_over_by_the_others(fleet: Fleet):
+def test_the_share_of_a_killed_worker_is_taken_over_by_the_others(fleet: Fleet):
+    first, second, third = workers(fleet)
     with streaming(fleet, seed=3) as stream:
-        fleet.start(*MATCHERS[1:])
-        fleet.wait_ready(*MATCHERS[1:])
-        wait_shared(fleet, *MATCHERS)
+        fleet.start(second, third)
+        fleet.wait_ready(second, third)
+        wait_shared(fleet, first, second, third)
         stream.wait_answers(100)
-        fleet.kill("matcher-2", restart=False)
-        wait_shared(fleet, "matcher", "matcher-3")
+        fleet.kill(second, restart=False)
+        wait_shared(fleet, first, third)
         stream.wait_answers(100)
-        fleet.revive("matcher-2")
-        fleet.wait_ready("matcher-2")
+        fleet.revive(second)
+        fleet.wait_ready(second)
         stream.wait_answers(100)
-        for matcher in MATCHERS[1:]:
-            fleet.terminate(matcher)
+        for worker in (second, third):
+            fleet.terminate(worker)
     fleet.check_all(repeats=True)
 
 
@@ -129,22 +138,23 @@ class PointerWatch(threading.Thread):
         self.join()
 
 
-def test_a_matcher_that_wakes_up_without_its_shards_takes_no_snapshot_back(
+def test_a_worker_that_wakes_up_without_its_share_takes_no_snapshot_back(
     fleet: Fleet, redis_url: str
 ):
+    first, second, _ = workers(fleet)
     with streaming(fleet, seed=4) as stream, PointerWatch(fleet, redis_url) as watch:
-        fleet.start("matcher-2")
-        fleet.wait_ready("matcher-2")
-        wait_shared(fleet, *MATCHERS[:2])
+        fleet.start(second)
+        fleet.wait_ready(second)
+        wait_shared(fleet, first, second)
         stream.wait_answers(100)
-        with fleet.frozen("matcher-2"):
-            wait_shared(fleet, "matcher")  # its session has timed out
+        with fleet.frozen(second):
+            wait_shared(fleet, first)  # its session has timed out
             eventually(lambda: len(set(watch.holders.values())) == 1, fleet.diagnosis, 60)
             stream.wait_answers(100)
         stream.wait_answers(200)
-        wait_shared(fleet, *MATCHERS[:2])
-        fleet.terminate("matcher-2")
-        wait_shared(fleet, "matcher")
+        wait_shared(fleet, first, second)
+        fleet.terminate(second)
+        wait_shared(fleet, first)
     assert watch.offsets.keys() == set(fleet.shards)
     for offsets in watch.offsets.values():
         assert offsets == sorted(offsets)

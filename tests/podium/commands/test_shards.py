@@ -23,6 +23,8 @@ def test_a_plan_says_what_each_shard_holds_and_sees(podium, sample):
     assert lines[0].split()[:2] == ["shard", "subscriptions"]
     assert [line.split()[0] for line in lines[1:5]] == ["0", "1", "2", "3"]
     assert "an event goes to 1." in lines[5]
+    assert "a subscription takes " in lines[6]
+    assert "`layout: replicated`" in lines[6]
     assert "1 lines left out" in ended.err
 
 
@@ -34,6 +36,7 @@ def test_a_plan_as_json_and_its_keys_agree(podium, sample, tmp_path):
     told = json.loads(ended.out)
     assert told["plan"] == json.loads(out.read_text())
     assert sum(told["expected"]["subscriptions"]) == 200
+    assert 50 < told["bytes_a_subscription"] < 5000
     assert told["expected"]["shards_an_event"] == sum(told["expected"]["event_shares"])
     placed = [line.split("\t") for line in keys.read_text().splitlines()]
     homes = [(murmur2(key.encode()) & 0x7FFFFFFF) % 4 for _, key in placed]

@@ -3,22 +3,21 @@
 import threading
 from collections import deque
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Producer, TopicPartition
 
 from configs import Collection, Settings
 from podium.topics_setup import ensure_topics
+from workers.process import group_reader
 from workers.process.context import Context, Names
 from workers.process.group_reader import GroupReader
 from workers.process.health import Health
 
-READER = cast(GroupReader, SimpleNamespace(_topic_id="new"))
-
 
 def understood(metadata: str) -> tuple[int, str | None]:
-    place = GroupReader._understood(READER, TopicPartition("t", 3, 41, metadata=metadata))
+    place = group_reader.understood(TopicPartition("t", 3, 41, metadata=metadata), "new")
     assert (place.topic, place.partition) == ("t", 3)
     return place.offset, place.metadata
 
@@ -41,7 +40,7 @@ def test_an_offset_that_the_broker_could_not_say_is_an_error():
     """Taken for none at all, the beginning of the topic would be committed over it."""
     unknown: Any = SimpleNamespace(error=KafkaError(KafkaError._TIMED_OUT))
     with pytest.raises(KafkaException):
-        GroupReader._understood(READER, unknown)
+        group_reader.understood(unknown, "new")
 
 
 class Owner:
