@@ -195,7 +195,7 @@ class Collection(Section):
     @classmethod
     def _routes_are_about_attributes(cls, value: Routing, info: ValidationInfo) -> Routing:
         kind = info.data.get("kind")
-        has_places = bool(kind) and KINDS[kind].has_places
+        has_places = kind is not None and KINDS[kind].has_places
         if value.enabled and not has_places and not info.data.get("attributes"):
             raise expected("enabled: false for a collection that names no attributes")
         if value.enabled and info.data.get("layout") == "replicated":

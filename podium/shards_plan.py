@@ -6,7 +6,7 @@ import numpy as np
 
 from configs import Collection
 from configs.kinds import KINDS as DECLARED
-from indexes.boxes import MOST_ATTRIBUTES, SubscriptionBoxes
+from indexes.boxes import SubscriptionBoxes
 from indexes.kinds import KINDS, Columns, new_index
 from podium.send.json_lines import open_source, read_lines, record_of
 from podium.terminal import Exit, Failure
@@ -63,7 +63,7 @@ def read_sample(collection: Collection, file: str, events_file: str | None) -> S
 
 def _bytes_each(collection: Collection, ids: list[str], columns: Columns) -> float:
     numbers = np.arange(len(ids))
-    index = new_index(collection.kind, collection.attributes, **collection.dialect)
+    index = new_index(collection.kind, collection.attributes, collection.dialect)
     keys = KeyTable()
     index.insert_many(numbers, *columns)
     different = list(dict.fromkeys(ids))

@@ -5,9 +5,10 @@ short while only: a frame can be made again from `events`.
 
     PODF | version | shard u16, attributes u16, shards taking part u16, shards routed u16,
     partition u32, events u32, key bytes u64, epoch i64, first i64, last i64, after i64, mixed u64,
-    answers u64, fingerprint u64
+    answers u64, fingerprint u64, traced u64, trace bytes u64
     routed i64[r] | offsets i64[m] | timestamps i64[m] | values f64[m, d]
-    ks i32[m] | key lengths i32[m] | taking part u16[s] | keys
+    ks i32[m] | key lengths i32[m] | traced rows i32[t] | trace lengths i32[2 t]
+    taking part u16[s] | keys | trace texts
 
 Events that are not rows of numbers are `mixed` bytes of `topics.events.mixed` in place of the
 values, filled up with zeros to a multiple of 8.
@@ -33,10 +34,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from topics import traces
 from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import CodecError, RecordLayout, check_lengths
+from topics.traces import NO_TRACES, Traces
 
-MAGIC, VERSION = b"PODF", 3
+MAGIC, VERSION = b"PODF", 4
 
 
 def _words_of_payload(header: Any) -> int:
@@ -63,6 +66,7 @@ _LAYOUT = RecordLayout(
         ("payload_bytes", "Q"),
         ("answers", "Q"),
         ("fingerprint", "Q"),
+        *traces.FIELDS,
     ],
     [
         ("routes_as_of", "<i8", "shards_routed"),
@@ -71,8 +75,10 @@ _LAYOUT = RecordLayout(
         ("payload", "<f8", _words_of_payload),
         ("ks", "<i4", "events"),
         ("key_lengths", "<i4", "events"),
+        *traces.NUMBERS,
         ("taking_part", "<u2", "shards_taking_part"),
         ("keys", "u1", "key_bytes"),
+        *traces.TEXTS,
     ],
 )
 
@@ -99,6 +105,7 @@ class Frame(NamedTuple):
     routes_as_of: np.ndarray = NOT_ROUTED  # i8[r]  by shard
     answers: int = 0  # partition of the partials topic
     fingerprint: int = 0
+    traces: Traces = NO_TRACES  # of the events that this frame carries them of
 
 
 def fingerprint(kind: str, attributes: Sequence[str], reading: Sequence[str] = ()) -> int:
@@ -143,6 +150,7 @@ def encode(frame: Frame) -> bytes:
         key_lengths=frame.keys.lengths,
         taking_part=frame.taking_part,
         keys=frame.keys.data,
+        **frame.traces.as_columns(),
     )
 
 
@@ -168,4 +176,5 @@ def decode(data: bytes | memoryview) -> Frame:
         routes_as_of=read.routes_as_of,
         answers=read.answers,
         fingerprint=read.fingerprint,
+        traces=Traces.from_columns(read, read.events),
     )

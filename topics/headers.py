@@ -2,7 +2,11 @@
 
     events        podium-k        how many matches the event wants
                   podium-after    a token: do not answer before these subscription offsets are in
-    matches       podium-as-of    a token: the last subscription offset that each shard had applied,
+                  traceparent, tracestate
+                                  the trace that the event belongs to (W3C), as its producer sets it
+    matches       traceparent, tracestate
+                                  as the event has them
+                  podium-as-of    a token: the last subscription offset that each shard had applied,
                                   -1 for a shard that had applied nothing
     lists         podium-as-of    the subscription's own record
                   podium-message  zone@offset of the record of `messages` that changed the list
@@ -25,6 +29,8 @@ K = "podium-k"
 AFTER = "podium-after"
 AS_OF = "podium-as-of"
 MESSAGE = "podium-message"
+TRACEPARENT = "traceparent"
+TRACESTATE = "tracestate"
 
 ERROR = "podium-error"
 ERROR_FIELD = "podium-error-field"

@@ -12,6 +12,7 @@ from topics.events.mixed import MixedEvents, MixedValue
 from topics.events.numbers import AttributeValue, NumberEvents
 from topics.events.spatial_text import PlaceAndWords, PlacedEvents
 from topics.frames import fingerprint
+from topics.judgement import Judge, judge_boolean, judge_ranked, judge_relaxed
 from topics.subscriptions import (
     BooleanContract,
     BooleanSubscription,
@@ -73,6 +74,7 @@ class Kind(NamedTuple):
     has_bases: bool  # whether the Spark job builds bases of its collections
     # What reads the records of a dialect, with versions: two that differ in it give other columns.
     reading: Callable[..., tuple[str, ...]] = lambda: ()
+    judge: Judge | None = None  # says why an event and a subscription match; None: it has lists
 
     @property
     def input(self) -> str:
@@ -88,6 +90,7 @@ KINDS: dict[str, Kind] = {
         event_value=("attribute", AttributeValue),
         topics=MATCHING_TOPICS,
         has_bases=True,
+        judge=judge_ranked,
     ),
     "relaxed": Kind(
         contract=RelaxedContract,
@@ -96,6 +99,7 @@ KINDS: dict[str, Kind] = {
         event_value=("attribute", AttributeValue),
         topics=MATCHING_TOPICS,
         has_bases=True,
+        judge=judge_relaxed,
     ),
     "boolean": Kind(
         contract=BooleanContract,
@@ -104,6 +108,7 @@ KINDS: dict[str, Kind] = {
         event_value=("boolean_attribute", MixedValue),
         topics=MATCHING_TOPICS,
         has_bases=False,
+        judge=judge_boolean,
     ),
     "spatial_text": Kind(
         contract=SpatialTextContract,

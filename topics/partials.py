@@ -4,10 +4,11 @@ Partition = the one that the frame names, so that one merger sees every shard's 
 and each shard's in the order it gave them.  A record is a bundle.
 
     PODP | version | shard u16, shards taking part u16, partition u32, events u32, hits u32,
-    key bytes u64, id bytes u64, epoch i64, first i64, last i64, as of i64, shards routed u64
+    key bytes u64, id bytes u64, epoch i64, first i64, last i64, as of i64, shards routed u64,
+    traced u64, trace bytes u64
     routes as of i64[r] | offsets i64[m] | timestamps i64[m] | scores f64[h] | ids i64[h]
-    ks i32[m] | key lengths i32[m] | counts i32[m] | id text lengths i32[h]
-    taking part u16[s] | keys | id texts
+    ks i32[m] | key lengths i32[m] | counts i32[m] | id text lengths i32[h] | traced rows i32[t]
+    trace lengths i32[2 t] | taking part u16[s] | keys | id texts | trace texts
 
 `ids` are subscription offsets, which break ties; an id text is the subscription's id as a JSON
 string, quotes and escapes included, ready to be copied into match records.
@@ -17,11 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topics import traces
 from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import CodecError, RecordLayout, check_lengths
 from topics.frames import NOT_ROUTED, FrameId
+from topics.traces import NO_TRACES, Traces
 
-MAGIC, VERSION = b"PODP", 2
+MAGIC, VERSION = b"PODP", 3
 _LAYOUT = RecordLayout(
     MAGIC,
     VERSION,
@@ -38,6 +41,7 @@ _LAYOUT = RecordLayout(
         ("last", "q"),
         ("as_of", "q"),
         ("shards_routed", "Q"),
+        *traces.FIELDS,
     ],
     [
         ("routes_as_of", "<i8", "shards_routed"),
@@ -49,9 +53,11 @@ _LAYOUT = RecordLayout(
         ("key_lengths", "<i4", "events"),
         ("counts", "<i4", "events"),
         ("id_lengths", "<i4", "hits"),
+        *traces.NUMBERS,
         ("taking_part", "<u2", "shards_taking_part"),
         ("keys", "u1", "key_bytes"),
         ("id_texts", "u1", "id_bytes"),
+        *traces.TEXTS,
     ],
 )
 
@@ -70,6 +76,7 @@ class Partial(NamedTuple):
     ids: np.ndarray  # i8[h]
     id_texts: ByteStrings
     routes_as_of: np.ndarray = NOT_ROUTED  # i8[r]  as the frame has it
+    traces: Traces = NO_TRACES  # as the frame has them
 
 
 def encode(partial: Partial) -> bytes:
@@ -98,6 +105,7 @@ def encode(partial: Partial) -> bytes:
         taking_part=partial.taking_part,
         keys=partial.keys.data,
         id_texts=partial.id_texts.data,
+        **partial.traces.as_columns(),
     )
 
 
@@ -121,4 +129,5 @@ def decode(data: bytes | memoryview) -> Partial:
         ids=read.ids,
         id_texts=ByteStrings(read.id_lengths, read.id_texts),
         routes_as_of=read.routes_as_of,
+        traces=Traces.from_columns(read, read.events),
     )

@@ -4,12 +4,11 @@ import http.client
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from prometheus_client.parser import text_string_to_metric_families
-
 from podium.demo.watch import Percentiles
+from podium.metrics_read import read_metrics
 from podium.stack.run import ports
 from podium.terminal import counted
 
@@ -134,16 +133,8 @@ def sum_of(port: int, metric: str, **labels: str) -> float:
     )
 
 
-def _samples(port: int) -> Iterator[Any]:
-    connection = http.client.HTTPConnection(ports.HOST, port, timeout=ANSWER_S)
-    try:
-        connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
-    finally:
-        connection.close()
-    for family in text_string_to_metric_families(text):
-        if family.name.startswith("podium_"):
-            yield from family.samples
+def _samples(port: int) -> list[Any]:
+    return read_metrics(f"{ports.HOST}:{port}", ANSWER_S)
 
 
 class Monitor(threading.Thread):
@@ -188,7 +179,7 @@ class Monitor(threading.Thread):
             routed=total("router.podium_events_total"),
             frames=total("router.podium_frames_total"),
             answered=total("matcher.podium_frames_total"),
-            merged=total("merger.podium_end_to_end_seconds_count"),
+            merged=total("merger.podium_frames_total"),
             matches=self._received(),
         )
         self._rates.add(time.monotonic(), self.counters)

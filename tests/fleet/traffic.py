@@ -37,6 +37,7 @@ SILENT.propagate = False
 SILENT.addHandler(logging.NullHandler())
 
 AS_OF_FORM = re.compile(r"\d+@(-1|\d+)(,\d+@(-1|\d+))*")
+TRACE = ("traceparent", "tracestate")
 Header = tuple[str, bytes | None]
 Hits = list[tuple[str, float]]
 
@@ -72,6 +73,7 @@ class Answer(NamedTuple):
     key: bytes | None
     hits: Hits
     as_of: list[int]  # by shard
+    trace: list[Header]  # the headers of the event's trace
 
 
 def eventually(
@@ -270,8 +272,9 @@ class Traffic:
         after: str | None = None,
         partition: int = -1,
         refused: bool = False,
+        trace: Sequence[Header] = (),
     ) -> Sent:
-        headers: list[Header] = []
+        headers: list[Header] = [*trace]
         if k is not None:
             headers.append(("podium-k", str(k).encode()))
         if after is not None:
@@ -338,12 +341,12 @@ class Traffic:
         assert all(list(hit) == ["id", "score"] for hit in document["matches"]), document
         hits = [(hit["id"], hit["score"]) for hit in document["matches"]]
         assert all(isinstance(id, str) and isinstance(score, float) for id, score in hits), hits
-        ((name, token),) = message.headers()
+        (name, token), *trace = message.headers()
         assert name == "podium-as-of"
         as_of = _offsets(token.decode())
         assert list(as_of) == list(self.shards), token
         return Answer(
-            Place(int(place[1]), int(place[2])), message.key(), hits, list(as_of.values())
+            Place(int(place[1]), int(place[2])), message.key(), hits, list(as_of.values()), trace
         )
 
     def letters(self, topic: str) -> list[Message]:
@@ -429,6 +432,7 @@ class Traffic:
 
     def _check(self, answer: Answer, event: Sent, judge: oracle.Collection) -> None:
         assert answer.key == event.key
+        assert answer.trace == [header for header in event.headers if header[0] in TRACE]
         assert answer.hits or self.declared.emit_empty, f"an empty record for {answer.event}"
         asked = json.loads(event.value or b""), self._k(event), answer.as_of
         wanted = judge.top_k(*asked)

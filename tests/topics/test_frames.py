@@ -11,6 +11,7 @@ from topics import frames, partials
 from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import CodecError
 from topics.frames import Frame, FrameId
+from topics.traces import Traces
 
 longs = st.integers(-(2**63), 2**63 - 1)
 attribute_values = st.one_of(st.floats(), st.just(math.nan))
@@ -98,16 +99,21 @@ def test_the_bytes_are_laid_out_as_the_module_says():
         struct.pack("<IIQ", 3, 2, 7),
         struct.pack("<qqqqQ", 1_700_000_000_000, 40, 42, 17, 0),
         struct.pack("<QQ", 6, 2**63 + 5),
+        struct.pack("<QQ", 1, 4),
         struct.pack("<qqq", 7, -1, 5),
         struct.pack("<qq", 40, 42),
         struct.pack("<qq", 1000, -1),
         struct.pack("<d", 28.0) + nan + struct.pack("<dd", -0.0, 5e-324),
         struct.pack("<ii", 5, 0),
         struct.pack("<ii", 7, -1),
+        struct.pack("<i", 1),
+        struct.pack("<ii", 3, 1),
         struct.pack("<HH", 0, 1),
         b"visitor",
+        b"00-s",
     ]
-    assert frames.encode(TWO_EVENTS) == b"".join(expected)
+    traced = TWO_EVENTS._replace(traces=Traces.of([None, (b"00-", b"s")]))
+    assert frames.encode(traced) == b"".join(expected)
 
 
 def test_a_negative_zero_and_the_least_float_keep_their_bits():
@@ -127,8 +133,10 @@ def version(data, number):
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 88", id="empty"),
-        pytest.param(lambda data: data[:87], "got 87 bytes, expected a header of 88", id="short"),
+        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 104", id="empty"),
+        pytest.param(
+            lambda data: data[:103], "got 103 bytes, expected a header of 104", id="short"
+        ),
         pytest.param(
             lambda data: data[:-1],
             "got {cut} bytes, expected more: a column of 7 is cut",
@@ -142,9 +150,9 @@ def version(data, number):
             id="foreign",
         ),
         pytest.param(
-            lambda data: version(data, frames.VERSION + 1), "got version 4, expected 3", id="newer"
+            lambda data: version(data, frames.VERSION + 1), "got version 5, expected 4", id="newer"
         ),
-        pytest.param(lambda data: version(data, 1), "got version 1, expected 3", id="older"),
+        pytest.param(lambda data: version(data, 1), "got version 1, expected 4", id="older"),
     ],
 )
 def test_other_bytes_are_refused_with_both_values(damage, complaint):

@@ -11,6 +11,7 @@ from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.columns import CodecError
 from topics.frames import FrameId
 from topics.partials import Partial
+from topics.traces import Traces
 
 longs = st.integers(-(2**63), 2**63 - 1)
 
@@ -117,6 +118,7 @@ def test_the_bytes_are_laid_out_as_the_module_says():
         struct.pack("<III", 3, 2, 2),
         struct.pack("<QQ", 7, 14),
         struct.pack("<qqqqQ", 9, 40, 42, -1, 2),
+        struct.pack("<QQ", 1, 4),
         struct.pack("<qq", 12, 3),
         struct.pack("<qq", 40, 42),
         struct.pack("<qq", 1000, 1001),
@@ -126,11 +128,15 @@ def test_the_bytes_are_laid_out_as_the_module_says():
         struct.pack("<ii", -1, 7),
         struct.pack("<ii", 0, 2),
         struct.pack("<ii", 6, 8),
+        struct.pack("<i", 1),
+        struct.pack("<ii", 3, 1),
         struct.pack("<HH", 0, 1),
         b"visitor",
         b'"ad-7""\\u0000"',
+        b"00-s",
     ]
-    assert partials.encode(TWO_EVENTS) == b"".join(expected)
+    traced = TWO_EVENTS._replace(traces=Traces.of([None, (b"00-", b"s")]))
+    assert partials.encode(traced) == b"".join(expected)
 
 
 @pytest.mark.parametrize("partial", [NO_HITS, NO_EVENTS], ids=["no-hits", "no-events"])
@@ -145,8 +151,8 @@ def version(data, number):
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 80", id="empty"),
-        pytest.param(lambda data: data[:79], "got 79 bytes, expected a header of 80", id="short"),
+        pytest.param(lambda data: b"", "got 0 bytes, expected a header of 96", id="empty"),
+        pytest.param(lambda data: data[:95], "got 95 bytes, expected a header of 96", id="short"),
         pytest.param(
             lambda data: data[:-1],
             "got {cut} bytes, expected more: a column of 14 is cut",
@@ -160,10 +166,10 @@ def version(data, number):
         ),
         pytest.param(
             lambda data: version(data, partials.VERSION + 1),
-            "got version 3, expected 2",
+            "got version 4, expected 3",
             id="newer",
         ),
-        pytest.param(lambda data: version(data, 1), "got version 1, expected 2", id="older"),
+        pytest.param(lambda data: version(data, 1), "got version 1, expected 3", id="older"),
     ],
 )
 def test_other_bytes_are_refused_with_both_values(damage, complaint):

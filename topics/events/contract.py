@@ -2,7 +2,8 @@
 
 Key: any; it becomes the key of the match record.  Value: a flat JSON object of attributes, so
 that an existing topic can be matched as it is: fields that the collection does not name are
-ignored.  Headers: `podium-k` (how many matches), `podium-after` (a consistency token).
+ignored.  Headers: `podium-k` (how many matches), `podium-after` (a consistency token), and
+`traceparent` with `tracestate`, which the match record gets as well.
 
     {"age": 28, "credit_score": {"value": 441, "weight": 0.3}, "page": "/home"}
 
@@ -17,7 +18,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from topics.codecs.json_record import BadRecord
-from topics.headers import AFTER, K, parse_token
+from topics.headers import AFTER, TRACEPARENT, K, parse_token
+from topics.traces import Trace, trace_of
 
 
 class Options(NamedTuple):
@@ -25,6 +27,7 @@ class Options(NamedTuple):
 
     k: int
     after: Mapping[int, int]  # subscription offset to wait for, by shard
+    trace: Trace | None = None  # that the event belongs to
 
 
 class EventForm(Protocol):
@@ -64,13 +67,15 @@ class EventContract:
     def options(self, headers: Sequence[tuple[str, bytes | None]] | None) -> Options:
         if not headers:
             return self._no_options
-        k, after = self._no_options
+        k, after, trace = self._no_options
         for name, value in headers:
             if name == K:
                 k = self._parse_k(_text(K, value))
             elif name == AFTER:
                 after = self._parse_after(_text(AFTER, value))
-        return Options(k, after)
+            elif name == TRACEPARENT:
+                trace = trace_of(headers)
+        return Options(k, after, trace)
 
     def _parse_k(self, text: str) -> int:
         if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) > self.max_k:

@@ -21,6 +21,7 @@ from topics import frames, partials
 from topics.codecs.columns import CodecError, bundle, unbundle
 from topics.limits import ANSWERS_TOGETHER_BYTES
 from workers.process import metrics
+from workers.process.stages import ANSWERING, FRAME_WAITING, SENDING
 from workers.shard.feed import ShardGone
 from workers.shard.service import ShardService
 
@@ -42,6 +43,8 @@ class NoSuchPartition(KafkaError):
 class _Answered(NamedTuple):
     record: EventT
     parts: list[tuple[int, bytes]]  # partition of the partials topic, encoded partial
+    events: int
+    at: float  # time of the answer, in seconds
 
     @property
     def nbytes(self) -> int:
@@ -67,6 +70,7 @@ class FrameQueue:
         self._collection = collection
         self._fingerprint = fingerprint
         self._answering: tuple[float, int] | None = None  # since when, and the token that it has
+        self.taken: tuple[int, float] | None = None  # offset and timestamp of the record in hand
         self._send, self._is_current, self._give_up = send, is_current, give_up
         self._waiting: asyncio.Queue[EventT] = asyncio.Queue(_MOST_WAITING)
         self._unsent: list[_Answered] = []
@@ -95,13 +99,14 @@ class FrameQueue:
             record = await self._waiting.get()
             if self._is_leaving or not self._is_current(record):
                 continue
+            self.taken = record.message.offset, record.message.timestamp
             try:
                 answered = await self._answer(record)
             except ShardGone:
                 return
             except CodecError as error:
                 await self._give_up(record, error)
-                answered = _Answered(record, [])
+                answered = _Answered(record, [], 0, time.time())
             await self._hand_over(answered)
 
     async def send_all(self) -> None:
@@ -128,15 +133,18 @@ class FrameQueue:
         after = max(frame.after for frame in asked)
         self._answering = (time.monotonic(), after)
         await self.service.feed.passed(after)
-        answers = [(frame.answers, self._answer_frame(frame)) for frame in asked]
+        events, began = sum(len(frame.offsets) for frame in asked), time.time()
+        self._observe(FRAME_WAITING, began - record.message.timestamp, events)
+        answers = [(frame.answers, self.service.shard.answer(frame)) for frame in asked]
+        parts = [(target, partials.encode(answer)) for target, answer in answers]
+        done = time.time()
+        self._observe(ANSWERING, done - began, events)
+        metrics.FRAMES.labels(self._collection).inc(len(asked))
         self._answering = None
-        return _Answered(record, [(target, partials.encode(answer)) for target, answer in answers])
+        return _Answered(record, parts, events, done)
 
-    def _answer_frame(self, frame: frames.Frame) -> partials.Partial:
-        with metrics.ANSWER_SECONDS.labels(self._collection).time():
-            partial = self.service.shard.answer(frame)
-        metrics.FRAMES.labels(self._collection).inc()
-        return partial
+    def _observe(self, stage: str, seconds: float, events: int) -> None:
+        metrics.STAGE_SECONDS.observe(self._collection, stage, seconds=seconds, events=events)
 
     def _decoded(self, part: memoryview) -> frames.Frame:
         """`CodecError` for whatever is wrong with a frame: it will be so each time."""
@@ -175,6 +183,7 @@ class FrameQueue:
                 said = f"got a frame to be answered into partition {min(nowhere)} of partials"
                 await self._give_up(answered.record, CodecError(f"{said}, which does not exist"))
             answered.record.ack()
+            self._observe(SENDING, time.time() - answered.at, answered.events)
 
     async def _deliver(self, target: int, record: bytes) -> bool:
         """False if the frames name a partition that does not exist."""

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import faust
-from faust.types import EventT, StreamT
+from faust.types import TP, EventT, StreamT
 
 from topics.codecs.columns import CodecError
 from topics.codecs.json_record import BadRecord
@@ -22,6 +22,7 @@ from workers.matcher.frame_queue import FrameQueue, NoSuchPartition
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.faust_app import create_app, require_compiled_streams, run_app
+from workers.process.lag import PartitionLag
 from workers.process.partitions import Partitions, report_regularly
 from workers.process.topic_watch import TopicWatch
 from workers.shard.service import ShardService
@@ -81,6 +82,11 @@ class Matcher:
         self._context, self._app = context, app
         self._outbox = Outbox(context.client)
         self._partials = context.names.topic("partials")
+        self._measured: set[int] = set()  # shards whose lag is told
+        self._frames = context.names.topic("frames")
+        self._lag = PartitionLag(
+            metrics.LAG_RECORDS, metrics.LAG_SECONDS, (context.collection.name, "frames")
+        )
         self.shards = Partitions(context, app, "shard", self._open)
 
     def _open(self, shard: int) -> ShardAtWork:
@@ -97,6 +103,7 @@ class Matcher:
 
     def report(self) -> None:
         """Ready when every shard is restored; a worker without shards stands by and is ready."""
+        self._measure_lag()
         feeds = {number: shard.service.feed for number, shard in self.shards.items()}
         metrics.SHARDS.labels(self._context.collection.name).set(len(feeds))
         behind = {s: f.behind for s, f in feeds.items() if not f.restored.is_set()}
@@ -115,6 +122,18 @@ class Matcher:
             self._context.health.not_ready(FRAMES, "; ".join(late))
         else:
             self._context.health.ready(FRAMES)
+
+    def _measure_lag(self) -> None:
+        for number in self._measured - dict(self.shards.items()).keys():
+            self._lag.forget(number)
+        self._measured = set()
+        for number, shard in self.shards.items():
+            end = self._app.consumer.highwater(TP(self._frames, number))
+            if shard.queue.taken is not None and end is not None:
+                offset, written_at = shard.queue.taken
+                self._lag.took(number, written_at)
+                self._lag.measure(number, offset + 1, end)
+            self._measured.add(number)
 
     async def _send(self, partition: int, value: bytes) -> None:
         producer: Any = self._app.producer

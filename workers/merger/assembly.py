@@ -5,13 +5,14 @@ each event first.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from indexes.hits import merge_shards
 from topics.frames import FrameId
+from topics.headers import Header
 from topics.matches import Hits
 from topics.partials import Partial
 from workers.merger.progress import NOTHING, Mark, MergeProgress, Progress, covers
@@ -25,6 +26,8 @@ class MergedFrame(NamedTuple):
     hits: Hits
     as_of: list[dict[int, int]]  # by shard: one for all events, or several
     as_of_by: np.ndarray  # i8[m]  which of them is an event's
+    traces: Mapping[int, list[Header]]  # by event that belongs to one
+    first_sent_at: float = 0.0  # when a shard sent the first of the answers, in seconds
 
 
 def merge(partials: Iterable[Partial]) -> MergedFrame:
@@ -42,6 +45,7 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
     unnamed = np.ones(events, np.bool_)  # their keys are the same in every partial: unpack once
     counts = np.zeros((len(partials), events), np.int64)
     answered = np.zeros((len(partials), events), np.bool_)
+    traces: dict[int, list[Header]] = {}
     for i, partial in enumerate(partials):
         rows = np.searchsorted(offsets, partial.offsets)
         timestamps[rows], ks[rows] = partial.timestamps, partial.ks
@@ -50,6 +54,8 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
             for row, key in zip(rows.tolist(), partial.keys.unpack(), strict=True):
                 keys[row] = key
         counts[i, rows], answered[i, rows] = partial.counts, True
+        for row, headers in partial.traces.headers().items():
+            traces[int(rows[row])] = headers
     return MergedFrame(
         partials[0].frame_id.partition,
         offsets,
@@ -57,6 +63,7 @@ def merge(partials: Iterable[Partial]) -> MergedFrame:
         keys,
         _merged_hits(partials, counts, ks),
         *_as_of(partials, answered),
+        traces,
     )
 
 
@@ -88,6 +95,7 @@ class _Pending(NamedTuple):
     awaited: set[int]
     partials: dict[int, Partial]  # by shard
     places: list[int]  # offsets in the partials topic
+    first_sent_at: float
 
 
 class Assembly:
@@ -114,7 +122,7 @@ class Assembly:
         self._ahead: dict[FrameId, tuple[int, ...]] = {}
         self.orphaned = self.lost = 0
 
-    def add(self, partial: Partial, place: int) -> MergedFrame | None:
+    def add(self, partial: Partial, place: int, sent_at: float = 0.0) -> MergedFrame | None:
         """Take a shard's answer, read at the offset `place`; the frame, if that completes it."""
         name, shard = partial.frame_id, partial.shard
         frame = self._pending.get(name)
@@ -124,7 +132,7 @@ class Assembly:
             if name in self._ahead:
                 self._advance(shard, name)
                 return None
-            frame = self._expect(partial)
+            frame = self._expect(partial, sent_at)
         frame.partials.setdefault(shard, partial)
         frame.places.append(place)
         self._stop_waiting(name, frame, {shard})
@@ -138,7 +146,7 @@ class Assembly:
         shards = tuple(frame.partials)
         if not self._is_marked(name, shards):
             self._ahead[name] = shards
-        return merge(frame.partials.values())
+        return merge(frame.partials.values())._replace(first_sent_at=frame.first_sent_at)
 
     def safe_place(self, following: int) -> int:
         """What may be committed for the partition when it was read up to `following`."""
@@ -164,8 +172,8 @@ class Assembly:
         partials = (p for frame in self._pending.values() for p in frame.partials.values())
         return sum(_nbytes(partial) for partial in partials)
 
-    def _expect(self, partial: Partial) -> _Pending:
-        frame = _Pending(set(partial.taking_part.tolist()), {}, [])
+    def _expect(self, partial: Partial, sent_at: float) -> _Pending:
+        frame = _Pending(set(partial.taking_part.tolist()), {}, [], sent_at)
         self._pending[partial.frame_id] = frame
         for shard in frame.awaited:
             self._waiting[partial.frame_id.partition, shard][partial.frame_id] = None

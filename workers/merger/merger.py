@@ -5,6 +5,7 @@ of a frame that is not complete yet; what is out already travels with them, for 
 """
 
 import logging
+import time
 from collections import defaultdict
 
 from confluent_kafka import Message, TopicPartition
@@ -21,6 +22,7 @@ from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
 from workers.process.records import dead_letter
+from workers.process.stages import MERGING
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,10 @@ class Merger:
         for message in batch.records:
             self._following[message.partition()] = message.offset() + 1
             for merged in self._take(message):
+                waited_s, events = time.time() - merged.first_sent_at, len(merged.offsets)
+                metrics.STAGE_SECONDS.observe(
+                    self._context.collection.name, MERGING, seconds=waited_s, events=events
+                )
                 self._matches.write(merged)
         for unread in batch.unread:
             self._following[unread.partition] = unread.next_offset
@@ -72,7 +78,8 @@ class Merger:
             self._give_up(dead_letter(message, BadRecord("value", str(error))))
             return []
         assembly, place = self._assemblies[message.partition()], message.offset()
-        added = [assembly.add(partial, place) for partial in answers]
+        sent_at = message.timestamp()[1] / 1e3
+        added = [assembly.add(partial, place, sent_at) for partial in answers]
         return [merged for merged in added if merged]
 
     def _give_up(self, letter: DeadLetter) -> None:

@@ -8,6 +8,7 @@ from topics.kafka.producer import Outbox
 from workers.merger.assembly import MergedFrame
 from workers.process import metrics
 from workers.process.context import Context
+from workers.process.stages import WRITING
 
 
 class MatchWriter:
@@ -19,15 +20,19 @@ class MatchWriter:
 
     def write(self, merged: MergedFrame) -> None:
         """Queue the records of its events, in order."""
+        began = time.time()
         headers = [[(AS_OF, format_token(as_of).encode())] for as_of in merged.as_of]
         values = matches.encode_many(self._events, merged.partition, merged.offsets, merged.hits)
         written = 0
-        counts, as_of_by = merged.hits.counts.tolist(), merged.as_of_by.tolist()
-        for key, value, count, by in zip(merged.keys, values, counts, as_of_by, strict=True):
+        counts, told = merged.hits.counts.tolist(), [headers[by] for by in merged.as_of_by.tolist()]
+        for event, trace in merged.traces.items():
+            told[event] = [*told[event], *trace]
+        for key, value, count, about in zip(merged.keys, values, counts, told, strict=True):
             if count or self._emit_empty:
-                self._outbox.send(self._matches, value, key=key, headers=headers[by])
+                self._outbox.send(self._matches, value, key=key, headers=about)
                 written += 1
         metrics.MATCHES.labels(self._name).inc(written)
-        # One observation a frame, of its oldest event: the slowest of them.
-        waited_s = time.time() - merged.timestamps.min() / 1e3
-        metrics.END_TO_END_SECONDS.labels(self._name).observe(waited_s)
+        now = time.time()
+        metrics.STAGE_SECONDS.observe(self._name, WRITING, seconds=now - began, events=len(values))
+        taken_s = now - merged.timestamps / 1e3
+        metrics.END_TO_END_SECONDS.observe(self._name, seconds=taken_s)

@@ -10,6 +10,7 @@ import numpy as np
 from indexes.hits import merge_shards
 from topics.events.contract import EventForm
 from topics.matches import Hits
+from topics.traces import Traces
 from workers.merger.assembly import MergedFrame
 from workers.router.framing import Accepted
 from workers.shard.shard import Shard, Taken
@@ -28,6 +29,7 @@ def answer(run: Accepted, shards: Sequence[Shard], form: EventForm) -> MergedFra
         _best_of_all(shards, [shard.best(columns, ks) for shard in shards], ks),
         [{shard.number: shard.next_offset - 1 for shard in shards}],
         np.zeros(len(messages), np.int64),
+        Traces.of([options.trace for options in run.options]).headers(),
     )
 
 

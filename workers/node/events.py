@@ -6,9 +6,11 @@ in the group of the routers, where these go on if the collection changes its lay
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
 from confluent_kafka import Message, TopicPartition
 
 from topics.dead_letters import DeadLetter
@@ -20,6 +22,7 @@ from workers.node.handover import wait_for_others
 from workers.process import metrics
 from workers.process.context import Context
 from workers.process.group_reader import GroupReader
+from workers.process.stages import ANSWERING, EVENT_WAITING, sampled
 from workers.router.framing import Accepted, cut_into_frames, linger_s, read_events
 from workers.router.progress import EventsProgress
 from workers.router.rate import Rate
@@ -60,6 +63,7 @@ class EventReader:
             collection.k,
             collection.max_k,
             collection.shards,
+            collection.dialect,
         )
         self._outbox, self._matches = outbox, MatchWriter(context, outbox)
         self._next: dict[int, int] = {}  # offset to commit, by partition
@@ -93,6 +97,10 @@ class EventReader:
 
     def _answer(self, messages: Sequence[Message]) -> set[int]:
         """Answer and refuse in order; the partitions whose next events wait for subscriptions."""
+        name, began = self._context.collection.name, time.time()
+        some, each = sampled(len(messages))
+        waited = began - np.array([m.timestamp()[1] for m in messages[some]]) / 1e3
+        metrics.STAGE_SECONDS.observe(name, EVENT_WAITING, seconds=waited, events=each)
         self._tokens.begin_batch()
         reading = read_events(messages, self._contract)
         for message in messages:
@@ -113,12 +121,15 @@ class EventReader:
     def _answer_in_order(self, events: Accepted) -> int | None:
         """The offset of the first that has to wait, if one has."""
         for run in cut_into_frames(events, self._context.settings.router.frame_events):
+            name, count, began = self._context.collection.name, len(run.messages), time.time()
             answering = asyncio.run_coroutine_threadsafe(self._answers.answer(run), self._loop)
             merged = answering.result()
             if merged is None:
                 return int(run.messages[0].offset())
+            took_s = time.time() - began
+            metrics.STAGE_SECONDS.observe(name, ANSWERING, seconds=took_s, events=count)
             self._matches.write(merged)
-            metrics.EVENTS.labels(self._context.collection.name).inc(len(run.messages))
+            metrics.EVENTS.labels(name).inc(count)
         return None
 
     def _linger(self) -> float:

@@ -26,9 +26,9 @@ class AllShards:
 
     def __init__(self, context: Context, outbox: Outbox) -> None:
         self._context, collection = context, context.collection
-        self._form = event_form(collection.kind, collection.attributes)
+        self._form = event_form(collection.kind, collection.attributes, collection.dialect)
         self._shards = [
-            Shard(number, collection.kind, collection.attributes)
+            Shard(number, collection.kind, collection.attributes, collection.dialect)
             for number in range(collection.shards)
         ]
         self._services = [
@@ -76,5 +76,4 @@ class AllShards:
                     await self._services[shard].feed.passed(offset)
         except TimeoutError:
             return None
-        with metrics.ANSWER_SECONDS.labels(self._context.collection.name).time():
-            return answer(run, self._shards, self._form)
+        return answer(run, self._shards, self._form)

@@ -7,6 +7,9 @@ group_reader.py  reading as a member of a group: assignment, commits (router, me
 faust_app.py     a Faust app as this fleet needs it
 partitions.py    the partitions that Faust has given to a worker (matcher, zone)
 topic_watch.py   notices topics that were made anew
+lag.py           how far a worker is behind the partitions it reads
 object_lag.py    how far painters and zones are behind `objects`
+stages.py        where the time of an event goes: histograms that count events
+load.py          how busy a worker is
 latency.py       background work does not delay frames
 """

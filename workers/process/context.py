@@ -17,6 +17,7 @@ from topics.catalogue import group_name, topic_name
 from topics.kafka.topic_ids import find_topic
 from topics.kinds import KINDS
 from workers.process.health import Health, Probe, serve
+from workers.process.load import LoadMeter
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +105,7 @@ def open_context(role: str, settings: Settings, collection: Collection) -> Conte
     port = serve(health, settings.http.host, settings.http.port)
     log.info("%s of %s: health on http://%s:%d", role, names.collection, settings.http.host, port)
     context = Context(role, settings, collection, names, health, threading.Event(), deque(maxlen=1))
+    LoadMeter(collection.name, context.stopping).start()
     admin = AdminClient(context.client)
     Probe(health, BROKER, lambda: _ask_broker(context, admin)).start()
     return context

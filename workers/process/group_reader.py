@@ -10,10 +10,13 @@ from confluent_kafka import (
     OFFSET_STORED,
     Consumer,
     KafkaException,
+    Message,
     TopicPartition,
 )
 
+from workers.process import metrics
 from workers.process.context import Context
+from workers.process.lag import PartitionLag
 from workers.process.records import NOTHING, Batch, RecordReader
 from workers.process.topic_watch import TopicWatch
 
@@ -79,6 +82,10 @@ class GroupReader:
         # What lies behind an open transaction exists, too.
         self._scout: Consumer = context.consumer(group, {"isolation.level": "read_uncommitted"})
         self._records = RecordReader(context, self._consumer, self._topic)
+        self._lag = PartitionLag(
+            metrics.LAG_RECORDS, metrics.LAG_SECONDS, (context.collection.name, topic)
+        )
+        self._latest: list[Message] = []  # what was read last
         self._consumer.subscribe(
             [self._topic],
             on_assign=self._on_assign,
@@ -93,6 +100,8 @@ class GroupReader:
         if self._moved:
             self.start_anew()
             return NOTHING
+        if batch.records:
+            self._latest = batch.records
         if batch != NOTHING:
             self._silent_since = None
         elif self._silent_since is not None and self._now() - self._silent_since >= _SILENT_S:
@@ -148,12 +157,23 @@ class GroupReader:
                 step()
                 if time.monotonic() - committed_at > _COMMIT_EVERY_S:
                     commit()
+                    self._measure_lag()
                     committed_at = time.monotonic()
             commit()
         finally:
             self._watch.stop()
             self._consumer.close()
             self._scout.close()
+
+    def _measure_lag(self) -> None:
+        for partition, message in {m.partition(): m for m in self._latest}.items():
+            if partition in self._starts:
+                self._lag.took(partition, message.timestamp()[1] / 1e3)
+        for partition, position in self._records.positions.items():
+            if partition in self._starts:
+                place = TopicPartition(self._topic, partition)
+                _, end = self._consumer.get_watermark_offsets(place, cached=True)
+                self._lag.measure(partition, position, end)
 
     def start_anew(self) -> None:
         """Read all partitions from what is committed; what was read since is to be dropped."""
@@ -187,6 +207,7 @@ class GroupReader:
         self._moved = True
         for place in places:
             self._starts.pop(place.partition, None)
+            self._lag.forget(place.partition)
         self._records.forget()
         log.info("gave up %s", _listed(places))
         self._owner.on_gone([place.partition for place in places])

@@ -4,6 +4,8 @@ from contextlib import suppress
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from workers.process.stages import EventSeconds
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 EVENTS = Counter(
@@ -11,7 +13,7 @@ EVENTS = Counter(
 )
 FRAMES = Counter(
     "podium_frames_total",
-    "Frames that the router has sent, or that the matcher has answered",
+    "Frames that the router has sent, the matcher has answered or the merger has put together",
     ["collection"],
 )
 DEAD_LETTERS = Counter(
@@ -34,11 +36,25 @@ LINGER = Gauge(
     "Seconds for which the router gathers events into one batch",
     ["collection"],
 )
-ANSWER_SECONDS = Histogram(
-    "podium_answer_seconds",
-    "Seconds in which the index of a shard answers one frame",
+STAGE_SECONDS = EventSeconds(
+    "podium_stage_seconds",
+    "Seconds that events have spent in one stage of their way through the fleet",
+    ("collection", "stage"),
+)
+BUSY_SHARE = Gauge(
+    "podium_busy_share",
+    "Share of the time, 0 to 1, in which the busiest thread of the worker had work to do",
     ["collection"],
-    buckets=_SECONDS,
+)
+LAG_RECORDS = Gauge(
+    "podium_lag_records",
+    "Records of the partition that the worker has not taken up yet",
+    ["collection", "topic", "partition"],
+)
+LAG_SECONDS = Gauge(
+    "podium_lag_seconds",
+    "Seconds that the oldest record has waited that the worker has not taken up, at most",
+    ["collection", "topic", "partition"],
 )
 SHARDS = Gauge("podium_shards", "Shards that the matcher holds, restored or not", ["collection"])
 CHANGES = Counter(
@@ -52,6 +68,11 @@ SUBSCRIPTIONS = Gauge(
 FEED_LAG = Gauge(
     "podium_feed_lag_records",
     "Records of subscriptions that the shard has not applied yet",
+    ["collection", "shard"],
+)
+FEED_LAG_SECONDS = Gauge(
+    "podium_feed_lag_seconds",
+    "Seconds that the oldest subscription record has waited that the shard lacks, at most",
     ["collection", "shard"],
 )
 INDEX_BYTES = Gauge(
@@ -133,11 +154,10 @@ LOST_FRAMES = Counter(
     "Half-answered frames given up because a shard has never had them: their events are lost",
     ["collection"],
 )
-END_TO_END_SECONDS = Histogram(
+END_TO_END_SECONDS = EventSeconds(
     "podium_end_to_end_seconds",
     "Seconds from the timestamp of an event to its match record",
-    ["collection"],
-    buckets=_SECONDS,
+    ("collection",),
 )
 
 PAINTED = Counter(
@@ -219,6 +239,7 @@ ZONE_SECONDS = Histogram(
 _OF_A_SHARD = (
     SUBSCRIPTIONS,
     FEED_LAG,
+    FEED_LAG_SECONDS,
     INDEX_BYTES,
     DELTA_SHARE,
     UNPLACED,

@@ -140,6 +140,11 @@ class RecordReader:
         self._look_for_stalls()
         return batch
 
+    @property
+    def positions(self) -> dict[int, int]:
+        """The next offset to be read of each partition of which anything was heard."""
+        return {partition: position for partition, (position, _) in self._moved.items()}
+
     def _went_back(self, partition: int, offset: int) -> TopicReplaced:
         return TopicReplaced(
             f"{self._topic}[{partition}]: got offset {offset}, expected one above"

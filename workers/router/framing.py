@@ -15,6 +15,7 @@ from topics.events.contract import EventContract, Options
 from topics.frames import NOT_ROUTED, Frame, FrameId
 from topics.headers import Header, headers_of
 from topics.limits import EVENTS_PER_FRAME_RECORD_BYTES, HITS_PER_FRAME_RECORD
+from topics.traces import Traces
 from workers.process.records import dead_letter
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ def read_events(messages: Sequence[Message], contract: EventContract) -> Reading
             row = form.row(value)
             options = contract.options(headers)
             size = len(message.key() or b"") + form.packed_bytes(row)
+            size += sum(len(text or b"") for text in options.trace or ())
         except BadRecord as bad:
             letters.append(dead_letter(message, bad, headers))
             continue
@@ -150,6 +152,12 @@ def frames(
         shards = np.flatnonzero(asked.events.any(axis=1)).tolist()
         routes_as_of = asked.as_of
     taking_part = np.array(shards, np.uint16)
+    traces = Traces.of([options.trace for options in events.options])
+    # The lowest shard that is asked about an event carries its trace.
+    carrier = np.zeros(len(traces.rows), np.int64)
+    if asked is not None:
+        by_shard = asked.events[:, traces.rows]
+        carrier = np.where(by_shard.any(axis=0), by_shard.argmax(axis=0), -1)
     tokens = [options.after for options in events.options if options.after]
     for shard in shards:
         after = max((token.get(shard, -1) for token in tokens), default=-1)
@@ -166,6 +174,7 @@ def frames(
             routes_as_of,
             answers,
             contract.fingerprint,
+            traces.where(carrier == shard),
         )
         if asked is not None and not asked.events[shard].all():
             wanted = np.flatnonzero(asked.events[shard])
@@ -182,6 +191,9 @@ def _only(frame: Frame, events: Accepted, wanted: np.ndarray) -> Frame:
         offsets=frame.offsets[wanted],
         timestamps=frame.timestamps[wanted],
         ks=frame.ks[wanted],
+        traces=frame.traces._replace(
+            rows=np.searchsorted(wanted, frame.traces.rows).astype(np.int32)
+        ),
         keys=ByteStrings.pack([events.messages[row].key() for row in rows]),
     )
 

@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
 from confluent_kafka import Message, TopicPartition
 
 from topics import frames as frame_codec
@@ -19,6 +20,7 @@ from topics.kinds import event_contract
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
+from workers.process.stages import EVENT_WAITING, FRAMING, sampled
 from workers.router.framing import (
     Accepted,
     cut_into_frames,
@@ -109,6 +111,10 @@ class Router:
         return wait_s
 
     def _forward(self, messages: Sequence[Message]) -> None:
+        name, began = self._context.collection.name, time.time()
+        some, each = sampled(len(messages))
+        waited = began - np.array([m.timestamp()[1] for m in messages[some]]) / 1e3
+        metrics.STAGE_SECONDS.observe(name, EVENT_WAITING, seconds=waited, events=each)
         self._tokens.begin_batch()
         reading = read_events(messages, self._contract)
         letters, runs = reading.letters, list[Accepted]()
@@ -124,6 +130,8 @@ class Router:
             self._send(together)
         for message in messages:
             self._next[message.partition()] = message.offset() + 1
+        took_s = time.time() - began
+        metrics.STAGE_SECONDS.observe(name, FRAMING, seconds=took_s, events=len(messages))
 
     def _send(self, runs: list[Accepted]) -> None:
         """One record a shard, with a frame for each run that has something for it."""

@@ -18,6 +18,7 @@ from topics.dead_letters import DeadLetter
 from topics.kafka.producer import Outbox
 from workers.process import metrics
 from workers.process.context import Context
+from workers.process.lag import PartitionLag
 from workers.process.records import RecordReader
 from workers.shard.changes import Changes, nothing_but, read_changes, read_live
 from workers.shard.shard import Shard
@@ -103,6 +104,7 @@ class SubscriptionReader:
         self.topic_id = ""  # of the topic that is read
         self.begin = 0  # of the partition, as it was when the reader was opened
         self.end = 0  # of the partition, as last seen
+        self.latest_at = 0.0  # timestamp of the record that was read last, in seconds
         self._letters_written = 0  # up to here, as committed
         self._committed_at = time.monotonic()
         self._consumer: Consumer | None = None
@@ -160,6 +162,8 @@ class SubscriptionReader:
                     f" {message.error().str()}; restart the worker, which builds its index anew"
                     " from what is left, and send the subscriptions again that were deleted"
                 )
+        if batch.records:
+            self.latest_at = batch.records[-1].timestamp()[1] / 1e3
         contract, shards = self._shard.contract, self._context.collection.shards
         changes = []
         if batch.records and restored:
@@ -275,6 +279,7 @@ class SubscriptionFeed:
         self._reader = SubscriptionReader(context, shard, outbox, keeps)
         self._is_to_keep = keeps
         self._labels = (context.collection.name, str(shard.number))
+        self._lag = PartitionLag(metrics.FEED_LAG, metrics.FEED_LAG_SECONDS, self._labels[:1])
         self._moved = asyncio.Condition()
         # One thread, as the reader asks for.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"feed-{shard.number}")
@@ -390,7 +395,9 @@ class SubscriptionFeed:
         """Measure the lag, apart from the feed's own round: when that is held up the lag tells."""
         if self.restored.is_set() and not self._should_stop():
             await self._in_thread(self._reader.look_at_end)
-        metrics.FEED_LAG.labels(*self._labels).set(self.behind)
+        if self._reader.latest_at:
+            self._lag.took(self.shard.number, self._reader.latest_at)
+        self._lag.measure(self.shard.number, self.shard.next_offset, self._reader.end)
 
     async def close(self) -> None:
         # After whatever the thread is still doing: it may be in the middle of opening.

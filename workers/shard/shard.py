@@ -197,6 +197,7 @@ class Shard:
             ids,
             texts,
             frame.routes_as_of,
+            frame.traces,
         )
 
     def to_arrays(self) -> dict[str, np.ndarray]:

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.fleet.command_line import explained
 from tests.fleet.list_fleet import Crowd, ListFleet
 from tests.fleet.lists.conftest import MakeListFleet
 from tests.fleet.traffic import eventually
@@ -108,3 +109,44 @@ def test_metrics_count_what_changes_and_how_late_the_lists_are(fleet: ListFleet)
 
 def zones_metric(fleet: ListFleet, metric: str) -> float:
     return fleet.metric("zone", f"podium_zone_{metric}")
+
+
+def test_why_an_object_is_or_is_not_in_a_list(fleet: ListFleet):
+    """`podium explain` works the list out anew from the objects alone."""
+    for number in range(5):
+        fleet.put(f"why-{number}", 2 + number / 10, number - 1000)
+    fleet.want("asks", 2, 3)
+    fleet.want("few", 2, 3, k=1)
+    fleet.want("far", 8, 9)
+    fleet.wait()
+    end = fleet.last_object()
+    places = [f"0@{end - 4 + number}" for number in range(5)]
+
+    first = explained(fleet, places[0], "asks")
+    assert (first["verdict"], first["rank"], first["k"]) == ("in_answer", 1, 3)
+    record = fleet.records_of("asks")[-1]
+    assert record is not None
+    listed = [explained(fleet, place, "asks")["in_answer"] for place in places]
+    assert listed == [f"why-{n}" in {o["id"] for o in record["list"]} for n in range(5)]
+    beaten = explained(fleet, places[4], "asks")
+    assert (beaten["verdict"], beaten["rank"], beaten["kth"]) == ("beaten", 5, -998.0)
+    assert beaten["matching"] >= 5
+    assert explained(fleet, places[1], "few")["verdict"] == "beaten"
+    outside = explained(fleet, places[0], "far")
+    assert outside["verdict"] == "failed"
+    assert [(c["attribute"], c["got"], c["held"]) for c in outside["checks"]] == [("x", 2.0, False)]
+    assert explained(fleet, places[0], "nobody")["verdict"] == "unknown_subscription"
+
+    fleet.remove("why-0")
+    fleet.leave("few")
+    fleet.wait()
+    assert explained(fleet, f"0@{end + 1}", "asks")["verdict"] == "object_removed"
+    assert explained(fleet, places[1], "few")["verdict"] == "unsubscribed"
+    with fleet.frozen("zone"):
+        fleet.put("why-9", 2.5, -2000.0)
+        fleet.deliver()
+        behind = explained(fleet, f"0@{end + 2}", "asks")
+    assert behind["verdict"] == "not_in_yet"
+    assert "zone 0 is at" in behind["sentence"]
+    fleet.wait()
+    assert explained(fleet, f"0@{end + 2}", "asks")["in_answer"]

@@ -1,6 +1,7 @@
 """The shards of one matcher as they come and go, without a worker process around it."""
 
 import asyncio
+import time
 import weakref
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
@@ -135,7 +136,8 @@ def a_frame(shard: int = 0) -> EventT:
         ByteStrings.pack([]),
         fingerprint=frames.fingerprint("ranked", ["age"]),
     )
-    message = SimpleNamespace(generation_id=0, partition=shard)
+    now = time.time()
+    message = SimpleNamespace(generation_id=0, partition=shard, offset=0, timestamp=now)
     event = SimpleNamespace(message=message, value=bundle([frames.encode(frame)]), acked=False)
     event.ack = lambda: setattr(event, "acked", True)
     return cast(EventT, event)

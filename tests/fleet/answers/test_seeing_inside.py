@@ -1,0 +1,251 @@
+"""What a running fleet tells of itself: `podium explain`, `lag` and `top`, metrics and traces."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from podium.terminal import Exit
+from tests.fleet.command_line import explained, files_of, podium
+from tests.fleet.conftest import MakeFleet, fleets_of
+from tests.fleet.fleet import ROLES, Fleet
+from tests.fleet.traffic import Sent, eventually, key_on
+
+TRACE = [
+    ("traceparent", b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    ("tracestate", b"vendor=1"),
+]
+ROUTED = {"k": 3, "emit_empty": False, "routing": {"enabled": True, "every_ms": 20}}
+
+
+@pytest.fixture(scope="module")
+def fleet(make_fleet: MakeFleet, broker: str, redis_url: str) -> Iterator[Fleet]:
+    """With routing, as then a shard may be left out."""
+    with fleets_of(make_fleet, broker, redis_url, {"seen": ROUTED}) as made:
+        yield made["seen"]
+        made["seen"].check_all()
+
+
+@pytest.fixture
+def explain(fleet: Fleet) -> Callable[..., Any]:
+    """What is told of an event and a subscription."""
+
+    def explain(event: Sent, subscription: str) -> Any:
+        fleet.deliver(event)
+        place = f"{fleet.topic('events')}[{event.place.partition}]@{event.place.offset}"
+        told = explained(fleet, place, subscription)
+        assert (told["event"], told["subscription"]) == (place, subscription)
+        return told
+
+    return explain
+
+
+def test_an_answer_is_explained_and_carries_its_trace(fleet: Fleet, explain: Callable):
+    for number in range(6):
+        fleet.subscribe(f"ad-{number}", {"age": [20, 35], "visits": [0, 9]}, number)
+    fleet.subscribe("old", {"age": [70, None], "visits": [0, 9]}, 99)
+    gone = fleet.subscribe("gone", {"age": [20, 35]}, 50)
+    fleet.unsubscribe("gone")
+    bad = fleet.send("subscriptions", b'{"where": {}, "score": "high"}', b"bad")
+    event = {"age": 28, "visits": 3}
+    asked = fleet.publish(event, b"visitor", after=fleet.token(), trace=TRACE)
+    fleet.publish(event, b"visitor", after=fleet.token())
+    answer = fleet.answer_to(asked)
+    assert answer.trace == TRACE
+    assert [id for id, _ in answer.hits] == ["ad-5", "ad-4", "ad-3"]
+
+    best = explain(asked, "ad-4")
+    assert (best["verdict"], best["rank"], best["score"], best["k"]) == ("in_answer", 2, 4.0, 3)
+    assert best["as_of"] == {str(shard): last for shard, last in enumerate(answer.as_of)}
+    assert [(c["attribute"], c["got"], c["held"]) for c in best["checks"]] == [
+        ("age", 28.0, True),
+        ("visits", 3.0, True),
+    ]
+
+    beaten = explain(asked, "ad-1")
+    assert (beaten["verdict"], beaten["rank"], beaten["kth"]) == ("beaten", 5, 3.0)
+    assert (beaten["matching"], beaten["scanned"]) == (6, 9)
+
+    failed = explain(asked, "old")
+    assert failed["verdict"] == "failed"
+    assert [(c["condition"], c["held"]) for c in failed["checks"]] == [
+        ("70.0 or more", False),
+        ("0.0 to 9.0", True),
+    ]
+
+    assert explain(asked, "gone")["verdict"] == "unsubscribed"
+    refused = explain(asked, "bad")
+    assert refused["verdict"] == "subscription_in_dead_letters"
+    assert "score" in refused["sentence"]
+    assert f"@{bad.place.offset} " in refused["sentence"]
+    assert "subscriptions.dlq[" in refused["sentence"]
+    assert explain(asked, "nobody")["verdict"] == "unknown_subscription"
+    assert gone.place.offset >= 0
+
+    late = fleet.subscribe("late", {"age": [20, 35]}, 70)
+    fleet.deliver()
+    not_in = explain(asked, "late")
+    assert not_in["verdict"] == "not_in_yet"
+    as_of = answer.as_of[late.place.partition]
+    assert f"at offset {as_of}, the subscription is at {late.place.offset}" in not_in["sentence"]
+
+
+def test_events_without_a_match_record_are_explained(fleet: Fleet, explain: Callable):
+    fleet.subscribe("tall", {"age": [200, 300]}, 1)
+    alone = fleet.publish({"age": 150}, after=fleet.token())
+    marker = fleet.publish({"age": 250}, b"visitor", after=fleet.token())
+    fleet.answer_to(marker)
+    here = explain(alone, "tall")
+    assert here["verdict"] == "failed"
+    assert any("no match record" in note for note in here["notes"])
+
+    bad = fleet.publish(b'{"age": "old"}', refused=True)
+    fleet.letter_of("events", bad)
+    refused = explain(bad, "tall")
+    assert refused["verdict"] == "event_in_dead_letters"
+    assert "age" in refused["sentence"]
+
+    beyond = fleet.publish({"age": 250}, after="0@999999", refused=True)
+    fleet.letter_of("events", beyond)
+    assert "podium-after" in explain(beyond, "tall")["sentence"]
+
+    with fleet.frozen("router"):
+        waiting = explain(fleet.publish({"age": 250}, after="0@0"), "tall")
+    assert waiting["verdict"] == "not_answered_yet"
+    assert "the router is at offset" in waiting["sentence"]
+
+
+def test_a_shard_that_the_routes_have_left_out(fleet: Fleet, explain: Callable):
+    fleet.clear()
+    near, far = (key_on(shard, 2, "routed") for shard in (0, 1))
+    fleet.subscribe(near, {"age": [20, 30]}, 1)
+    fleet.subscribe(far, {"age": [500, 510]}, 1)
+    fleet.ask({"age": 505})
+
+    def left_out() -> Sent | None:
+        before = fleet.metric("router", "podium_router_pairs_total", result="left out")
+        asked = fleet.publish({"age": 25}, b"visitor", after=f"0@{fleet.ends[0]}")
+        fleet.answer_to(asked)
+        after = fleet.metric("router", "podium_router_pairs_total", result="left out")
+        return asked if after > before else None
+
+    asked = eventually(left_out, "an event that shard 1 is not asked about", 60.0)
+    late = key_on(1, 2, "later")
+    fleet.subscribe(late, {"age": [20, 30]}, 9)
+    fleet.deliver()
+    told = explain(asked, late)
+    assert told["verdict"] == "left_out_by_routes"
+    assert explain(asked, near)["verdict"] == "in_answer"
+    assert explain(asked, far)["verdict"] == "failed"
+
+
+def test_what_cannot_be_explained_is_said(fleet: Fleet):
+    files = files_of(fleet)
+    for event in ("9@0", "3", f"{fleet.topic('matches')}[0]@0", "0@x"):
+        assert podium("explain", event, "ad-1", *files).code == Exit.USAGE, event
+    assert podium("explain", "0@99999", "ad-1", *files).code == Exit.WRONG
+    people = podium("explain", "0@0", "nobody", *files)
+    assert people.code == Exit.WRONG
+    assert "has no subscription nobody" in people.out or "refused" in people.out
+
+
+def test_lag_top_and_metrics_tell_of_the_same_events(fleet: Fleet):
+    stages = {
+        "router": ("event_waiting", "framing"),
+        "matcher": ("frame_waiting", "answering", "sending"),
+        "merger": ("merging", "writing"),
+    }
+    before = counts(fleet, stages)
+    name, whole = fleet.declared.name, "podium_end_to_end_seconds_count"
+    ended = fleet.metric("merger", whole)
+    fleet.subscribe("any", {}, 1)
+    token = fleet.token()
+    fleet.answers_to([fleet.publish({"age": n}, b"%d" % n, after=token) for n in range(200)])
+    after = counts(fleet, stages)
+    shards = len(fleet.shards)
+    assert after["event_waiting"] - before["event_waiting"] == 200
+    assert after["framing"] - before["framing"] == 200
+    eventually(
+        lambda: fleet.metric("merger", whole) - ended == 200, "200 events from end to end", 30.0
+    )
+    # With routing a shard may be left out.
+    assert 200 <= after["answering"] - before["answering"] <= 200 * shards
+    assert counts(fleet, stages)["writing"] - before["writing"] == 200
+
+    eventually(lambda: fleet.metric("router", "podium_busy_share", collection=name), "load", 30.0)
+    for role in ROLES:
+        assert 0 <= fleet.metric(role, "podium_busy_share", collection=name) <= 1
+
+    files = files_of(fleet)
+    lag = eventually(lambda: behind_nothing(files), "everything is committed", 60.0)
+    assert {row["topic"].rpartition(".")[2] for row in lag["partitions"]} == {
+        "events",
+        "frames",
+        "partials",
+        "subscriptions",
+    }
+    assert {row["trend"] for row in lag["partitions"]} == {"steady"}
+    shown = podium("lag", *files, "--every", 0.1)
+    assert shown.code == 0
+    assert "nothing is behind" in shown.out
+
+    with fleet.frozen("merger"):
+        fleet.deliver(*[fleet.publish({"age": n}, after=token) for n in range(20)])
+        late = eventually(lambda: late_group(files), "the merger is late", 60.0)
+        assert late["group"].endswith(".merger")
+        assert late["behind_s"] > 0.5
+
+    workers = ",".join(f"127.0.0.1:{fleet.ports[role]}" for role in ROLES)
+    seen = podium("top", "--workers", workers, "--once", "--every", 1, "--json")
+    assert seen.code == 0
+    assert [row["busy"] is not None for row in seen.told["workers"]] == [True] * 3
+    (flow,) = seen.told["flows"]
+    assert flow["collection"] == name
+    moving = eventually(lambda: moving_view(fleet, workers), "events in a view", 60.0)
+    assert {row["stage"] for row in moving["stages"]} == {s for of in stages.values() for s in of}
+    slowest = max(moving["stages"], key=lambda row: row["share"])
+    assert moving["sentence"].startswith(f"slowest is {slowest['stage']}, ")
+    assert sum(row["share"] for row in moving["stages"]) == pytest.approx(1, abs=0.01)
+    people = podium("top", "--workers", f"{workers},127.0.0.1:1", "--once", "--every", 0.2)
+    assert people.code == Exit.WRONG
+    assert "no answer" in people.out
+
+
+def test_without_a_fleet_there_is_nothing_to_see(fleet: Fleet, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PODIUM_FOLDER", raising=False)
+    assert podium("top", "--once").code == Exit.NOT_RUNNING
+    assert podium("top", "--workers", "here", "--once").code == Exit.USAGE
+    brokers = ["--brokers", fleet.brokers, "--every", 0.1]
+    assert podium("lag", "--collection", "jobs", *brokers).code == Exit.NOT_RUNNING
+
+
+def counts(fleet: Fleet, stages: dict[str, tuple[str, ...]]) -> dict[str, float]:
+    name = "podium_stage_seconds_count"
+    return {
+        stage: fleet.metric(role, name, stage=stage)
+        for role, its_stages in stages.items()
+        for stage in its_stages
+    }
+
+
+def behind_nothing(files: list) -> Any:
+    ended = podium("lag", *files, "--every", 0.5, "--json")
+    assert ended.code == 0
+    return None if any(row["behind"] for row in ended.told["partitions"]) else ended.told
+
+
+def late_group(files: list) -> Any:
+    ended = podium("lag", *files, "--every", 0.5, "--most", 0.5, "--json")
+    late = [row for row in ended.told["partitions"] if row["behind_s"] > 0.5]
+    assert ended.code == (Exit.WRONG if ended.told["late"] else 0)
+    return late[0] if ended.told["late"] and late else None
+
+
+def moving_view(fleet: Fleet, workers: str) -> Any:
+    """A view in which events have passed every stage."""
+    token = fleet.token()
+    for number in range(2000):
+        fleet.publish({"age": number % 50}, after=token)
+    (flow,) = podium("top", "--workers", workers, "--once", "--every", 3, "--json").told["flows"]
+    return flow if len(flow["stages"]) == 7 and flow["p99_ms"] else None
