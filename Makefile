@@ -7,7 +7,7 @@ BIN := .venv/bin
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup venv demo test test-long lint measures format lock jars-lock clean
+.PHONY: help setup venv demo test test-long test-chart chart sbom audit lint measures format lock jars-lock clean
 
 help:  ## Show this list
 	@echo "Podium: ranked publish/subscribe on Kafka. Targets:"
@@ -27,8 +27,9 @@ test-long: export PODIUM_TESTS := long
 test test-long:
 	@$(BIN)/python -m podium.stack.setup.provision --for test
 	@echo "kernels are compiled beside the linters (minutes on a fresh clone, then seconds)"
-	@$(BIN)/python -m workers.warm_up & compiling=$$!; without_jit=; \
-	trap 'kill $$compiling $$without_jit 2>/dev/null' INT TERM; \
+	@$(BIN)/python -m tests.helm.go_tools & building=$$!; \
+	$(BIN)/python -m workers.warm_up & compiling=$$!; without_jit=; \
+	trap 'kill $$building $$compiling $$without_jit 2>/dev/null' INT TERM; \
 	$(MAKE) --no-print-directory lint || { kill $$compiling; exit 1; }; \
 	wait $$compiling || exit 1; \
 	echo "the index tests also run without the JIT, beside the others; they report at the end"; \
@@ -43,6 +44,10 @@ test test-long:
 setup: venv  ## Set up all that `podium` needs: .venv, Java, Maven, Redis, the jars
 	@$(BIN)/python -m podium.stack.setup.provision --for demo
 
+test-chart: venv  ## Install the chart into a real API server, by Helm 4 and 3 (builds it once: half an hour)
+	@$(BIN)/python -m tests.helm.go_tools --cluster
+	$(BIN)/python -m pytest -m "long or not long" tests/helm
+
 lint: venv  ## Check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -51,17 +56,37 @@ lint: venv  ## Check style and types
 measures: venv  ## Measure how the code is laid out
 	@$(BIN)/python -m tests.house
 
+chart: venv  ## Write what is made of the chart's values: schema, page, reviewed renders
+	@$(BIN)/python -m tests.helm.schema
+	@$(BIN)/python -m tests.helm.values_page
+	@$(BIN)/python -m tests.helm.golden
+
 format: venv  ## Rewrite the code in the house style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-lock: venv  ## Pin what pyproject.toml asks for, with hashes, in requirements.lock
-	$(BIN)/uv pip compile --python-version 3.11 --universal --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --extra dev pyproject.toml \
-		-o requirements.lock --custom-compile-command "make lock"
+COMPILE := $(BIN)/uv pip compile --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
+OF_SPARK := pyspark py4j pandas
+
+lock: venv  ## Pin what pyproject.toml asks for, with hashes, in requirements.lock and the image's
+	$(subst --no-annotate,,$(COMPILE)) --universal --extra dev -o requirements.lock
+	$(COMPILE) --python-platform linux --constraint requirements.lock -o image/spark.lock
+	$(COMPILE) --python-platform linux --constraint requirements.lock -o image/podium.lock \
+		$(addprefix --no-emit-package ,$(OF_SPARK))
 
 jars-lock: venv  ## Pin the jars that podium/stack/setup/pom.xml resolves to, in jars.sha256
 	@$(BIN)/python -m podium.stack.setup.provision --write-lock
+
+sbom: venv  ## Write what the images are made of as CycloneDX, to build/sbom
+	@mkdir -p build/sbom
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
+		--output-reproducible -o build/sbom/podium.cdx.json image/podium.lock
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
+		--output-reproducible -o build/sbom/podium-spark.cdx.json image/spark.lock
+
+audit: venv  ## Look for known vulnerabilities in what the images are made of
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r image/spark.lock
 
 clean:  ## Remove .venv and everything that can be made again (not the stack's data in .podium)
 	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage *.egg-info

@@ -75,7 +75,7 @@ def _message(model: Any, path: tuple[str, ...], details: ErrorDetails) -> str:
     if kind == "secret":
         return str(context["what"])
     what = context["what"] if kind == "expected" else _wanted(kind, context, details["msg"])
-    if _is_secret(model, path):
+    if is_secret(model, path):
         return f"got a value that is not shown, expected {what}"
     return f"got {_shown(got)}, expected {what}"
 
@@ -97,19 +97,20 @@ def known_keys(model: Any, path: tuple[str, ...]) -> list[str]:
     return list(model.model_fields)
 
 
-def _is_secret(model: Any, path: tuple[str, ...]) -> bool:
+def is_secret(model: Any, path: tuple[str, ...], types: tuple[type, ...] = (SecretStr,)) -> bool:
+    """Whether the value at `path` of `model` is one of these types, which are never shown."""
     for step in path:
         field = getattr(model, "model_fields", {}).get(step)
         if field is None:
             return False
         model = field.annotation
-    return _holds_a_secret(model)
+    return _is_or_holds(model, types)
 
 
-def _holds_a_secret(annotation: Any) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, SecretStr):
+def _is_or_holds(annotation: Any, types: tuple[type, ...]) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, types):
         return True
-    return any(map(_holds_a_secret, get_args(annotation)))
+    return any(_is_or_holds(one, types) for one in get_args(annotation))
 
 
 COMPARISONS: dict[str, tuple[str, str]] = {

@@ -5,7 +5,8 @@
 
 The file is the one that `--config` or `PODIUM_CONFIG` names, else `./podium.yaml`, else
 `./.podium/podium.yaml`, which a running local stack writes; without any of them the defaults hold.
-An empty variable counts as not set.
+An empty variable counts as not set. Of a secret the variable may name a file that it is read from:
+PODIUM_KAFKA__PASSWORD_FILE.
 """
 
 import os
@@ -24,6 +25,7 @@ from configs.sources import (
     from_environment,
     from_file,
     from_flags,
+    from_secret_files,
     joined,
     source_of,
     unknown_variables,
@@ -240,6 +242,7 @@ def load_with_origins(
     for source in (
         lambda: from_file(file, FILE_PATHS) if file else {},
         lambda: from_environment(Settings),
+        lambda: from_secret_files(Settings),
         lambda: from_flags(overrides or {}),
     ):
         try:

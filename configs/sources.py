@@ -1,5 +1,7 @@
 """Where settings come from: a YAML file, then the environment, then flags.
 
+A secret may also be in a file of its own, which a variable names: `PODIUM_KAFKA__PASSWORD_FILE`.
+
 Each source becomes `{path: Given(value, source)}`, so that joining them is one `dict` update and
 every value can say where it came from.
 """
@@ -10,14 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
+from pydantic import Secret, SecretStr
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from configs.errors import ConfigError, Problem
-from configs.section import known_keys, unknown_key
+from configs.section import is_secret, known_keys, unknown_key
 from configs.yaml_file import Path, read_yaml
 
 PREFIX = "PODIUM_"
 NESTED = "__"
+IN_A_FILE = "_FILE"
 COMMAND_LINE = "command line"
 DEFAULT = "default"
 
@@ -57,7 +61,41 @@ def from_environment(model: type[BaseSettings]) -> dict[Path, Given]:
         )()
     except SettingsError as error:  # its text names the field, never the value
         raise ConfigError([Problem("environment", "", f"{error}: expected JSON")]) from error
-    return {path: Given(value, _variable(path)) for path, value in _leaves(values)}
+    files = {_file_path(path) for path in secret_paths(model)}
+    given = {path: Given(value, _variable(path)) for path, value in _leaves(values)}
+    return {path: one for path, one in given.items() if path not in files}
+
+
+def from_secret_files(model: type[BaseSettings]) -> dict[Path, Given]:
+    """Secrets that variables such as `PODIUM_KAFKA__PASSWORD_FILE` name the files of."""
+    variables = {name.upper(): value for name, value in os.environ.items() if value}
+    given, problems = {}, []
+    for path in secret_paths(model):
+        variable = _variable(path) + IN_A_FILE
+        if variable not in variables:
+            continue
+        if _variable(path) in variables:
+            message = f"got {_variable(path)} as well, expected one of both; unset one"
+            problems.append(Problem(variable, "", message))
+            continue
+        file = FilePath(variables[variable])
+        try:
+            text = file.read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            problems.append(Problem(variable, "", f"{file} cannot be read: {error.strerror}"))
+        except UnicodeDecodeError:
+            problems.append(Problem(variable, "", f"{file} is not UTF-8"))
+        else:
+            given[path] = Given(text, f"{variable}, {file}")
+    if problems:
+        raise ConfigError(problems)
+    return given
+
+
+def secret_paths(model: type[BaseSettings]) -> list[Path]:
+    """Also of addresses, which may have a password in them."""
+    types = (SecretStr, Secret)
+    return [path for path in variable_paths(model) if is_secret(model, path, types)]
 
 
 def unknown_variables(model: type[BaseSettings]) -> list[Problem]:
@@ -115,6 +153,11 @@ def _leaves(values: Mapping[str, Any], path: Path = ()) -> Iterator[tuple[Path, 
             yield (*path, key), value
 
 
+def _file_path(path: Path) -> Path:
+    """Where a variable that names a file would be, were it a setting."""
+    return (*path[:-1], path[-1] + IN_A_FILE.lower())
+
+
 def _variable(path: Path) -> str:
     return PREFIX + NESTED.join(path).upper()
 
@@ -127,6 +170,8 @@ def _refusal(model: type[BaseSettings], name: str, value: str) -> str | None:
     if name.endswith("PORT") and SERVICE_LINK_ADDRESS.match(value):
         return None
     path = tuple(name.removeprefix(PREFIX).lower().split(NESTED))
+    if path in map(_file_path, secret_paths(model)):
+        return None
     for length, step in enumerate(path):
         known = known_keys(model, path[:length])
         if step not in known:

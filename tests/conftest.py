@@ -90,6 +90,8 @@ def _scope(nodeid: str) -> str:
         return "one fleet"
     if file in _IN_SPARK:
         return "one Spark session"
+    if file.startswith("tests/helm/"):
+        return "the chart"
     if file.startswith(_COMPILING):
         named = (family for family in _FAMILIES if re.search(rf"[/_]{family}[/_.]", file))
         return f"kernels of {next(named, 'intervals')}"

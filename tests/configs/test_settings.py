@@ -247,6 +247,41 @@ def test_a_refusal_does_not_tell_the_secret(write, text):
     assert "4242" not in str(caught.value)
 
 
+SASL = "kafka: {security: sasl_ssl, sasl_mechanism: PLAIN, username: app}\n"
+
+
+class TestASecretInAFile:
+    def test_its_variable_names_the_file(self, write, monkeypatch, tmp_path):
+        write(SASL)
+        (tmp_path / "password").write_text("hunter2\n")
+        (tmp_path / "url").write_text("redis://:hunter2@cache:6379/0")
+        monkeypatch.setenv("PODIUM_KAFKA__PASSWORD_FILE", str(tmp_path / "password"))
+        monkeypatch.setenv("PODIUM_REDIS__URL_FILE", str(tmp_path / "url"))
+        loaded = load_with_origins()
+        assert loaded.settings.kafka.password.get_secret_value() == "hunter2"
+        assert "hunter2" in loaded.settings.redis.url.get_secret_value()
+        assert "PODIUM_KAFKA__PASSWORD_FILE" in loaded.given["kafka", "password"].source
+
+    def test_both_variables_are_refused(self, write, monkeypatch, tmp_path):
+        write(SASL)
+        monkeypatch.setenv("PODIUM_KAFKA__PASSWORD", "4242")
+        monkeypatch.setenv("PODIUM_KAFKA__PASSWORD_FILE", str(tmp_path / "password"))
+        with pytest.raises(ConfigError, match="expected one of both") as caught:
+            load_settings()
+        assert "4242" not in str(caught.value)
+
+    def test_a_file_that_is_not_there_is_named(self, write, monkeypatch):
+        write(SASL)
+        monkeypatch.setenv("PODIUM_KAFKA__PASSWORD_FILE", "/nowhere/password")
+        with pytest.raises(ConfigError, match="/nowhere/password cannot be read: No such file"):
+            load_settings()
+
+    def test_settings_that_are_no_secrets_have_no_such_variable(self, monkeypatch):
+        monkeypatch.setenv("PODIUM_KAFKA__BROKERS_FILE", "/nowhere")
+        with pytest.raises(ConfigError, match="unknown variable"):
+            load_settings()
+
+
 @pytest.mark.parametrize("value", ["localhost", "localhost:", ":9092", "a:1,,b:2", "a:70000", ""])
 def test_brokers_that_are_no_host_and_port_are_refused(value):
     found = problems(lambda: load_settings(overrides={"kafka.brokers": value}))

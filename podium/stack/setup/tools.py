@@ -15,6 +15,7 @@ from podium.stack.errors import MissingTools
 from podium.stack.setup import apt
 
 JAVA_AT_LEAST = 17
+GO_AT_LEAST = 21  # of 1.x: from there on Go fetches the newer Go that a program asks for
 
 Say = Callable[[str], None]
 
@@ -43,15 +44,27 @@ TOOLS = {
         Tool("mvn", "Maven, fetches Kafka's and Spark's jars", ("maven",), "maven", "maven"),
         Tool("redis-server", "Redis, keeps the snapshots", ("redis-server",), "redis", "redis"),
         Tool("kcat", "kcat, the other client in the tests", ("kcat",), "kcat", "kcat"),
+        Tool(
+            "go",
+            f"Go 1.{GO_AT_LEAST} or newer, builds what the chart is tested with; where the package"
+            " below is older, take Go from https://go.dev/dl",
+            ("golang-go",),
+            "golang",
+            "go",
+        ),
     )
 }
 NEEDED = {"demo": ("java", "mvn", "redis-server"), "test": tuple(TOOLS)}
 
 
 def find(command: str) -> str | None:
-    """The program's path; for Java only where it is new enough."""
+    """The program's path; for Java and Go only where it is new enough."""
     path = shutil.which(command)
-    if path is None or (command == "java" and (java_major(path) or 0) < JAVA_AT_LEAST):
+    if path is None:
+        return None
+    if command == "java" and (java_major(path) or 0) < JAVA_AT_LEAST:
+        return None
+    if command == "go" and (go_minor(path) or 0) < GO_AT_LEAST:
         return None
     return path
 
@@ -60,6 +73,15 @@ def java_major(path: str) -> int | None:
     """The version that `java -version` prints: 17 for "17.0.15", 8 for "1.8.0_392"."""
     told = subprocess.run([path, "-version"], capture_output=True, text=True, check=False)
     found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(found[1]) if found else None
+
+
+def go_minor(path: str) -> int | None:
+    """The version that `go version` prints: 26 for "go1.26.8"."""
+    # Here, whatever a go.mod around us asks for.
+    here = os.environ | {"GOTOOLCHAIN": "local"}
+    told = subprocess.run([path, "version"], capture_output=True, text=True, check=False, env=here)
+    found = re.search(r"go1\.(\d+)", told.stdout)
     return int(found[1]) if found else None
 
 

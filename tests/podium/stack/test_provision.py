@@ -111,7 +111,10 @@ def test_a_failing_maven_shows_its_words_and_how_to_go_on(cache, path_with):
 
 @pytest.mark.parametrize(
     ("purpose", "named"),
-    [("demo", ["java", "mvn", "redis-server"]), ("test", ["java", "mvn", "redis-server", "kcat"])],
+    [
+        ("demo", ["java", "mvn", "redis-server"]),
+        ("test", ["java", "mvn", "redis-server", "kcat", "go"]),
+    ],
 )
 def test_missing_tools_are_all_named_with_the_command_to_type(purpose, named, path_with):
     path_with()
@@ -130,6 +133,13 @@ def test_a_java_that_is_too_old_counts_as_missing(path_with):
     assert tools.find("java") is None
     with pytest.raises(MissingTools, match="Java 17 or newer"):
         tools.require("java")
+
+
+def test_a_go_that_cannot_fetch_a_newer_one_counts_as_missing(path_with):
+    folder = path_with(go="echo 'go version go1.19.8 linux/amd64'")
+    assert tools.go_minor(str(folder / "go")) == 19
+    with pytest.raises(MissingTools, match=r"Go 1\.21 or newer"):
+        tools.require("go")
 
 
 @pytest.mark.parametrize(
