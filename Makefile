@@ -20,8 +20,8 @@ demo: setup  ## Bring up a whole fleet, match 50,000 events, check the answers, 
 test: venv  ## Lint, then every test on a real Kafka and Redis; the index tests also without the JIT
 test-long: venv  ## The same, with the long forms: more examples, clusters, whole benchmark pages
 
-test: SELECTED := not long
-test-long: SELECTED := long or not long
+test: SELECTED := not long and not cluster
+test-long: SELECTED := not cluster
 test-long: export PODIUM_TESTS := long
 
 test test-long:
@@ -30,7 +30,7 @@ test test-long:
 	@$(BIN)/python -m tests.helm.go_tools & building=$$!; \
 	$(BIN)/python -m workers.warm_up & compiling=$$!; without_jit=; \
 	trap 'kill $$building $$compiling $$without_jit 2>/dev/null' INT TERM; \
-	$(MAKE) --no-print-directory lint || { kill $$compiling; exit 1; }; \
+	$(MAKE) --no-print-directory lint || { kill $$building $$compiling; exit 1; }; \
 	wait $$compiling || exit 1; \
 	echo "the index tests also run without the JIT, beside the others; they report at the end"; \
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -p no:cacheprovider \
@@ -46,7 +46,7 @@ setup: venv  ## Set up all that `podium` needs: .venv, Java, Maven, Redis, the j
 
 test-chart: venv  ## Install the chart into a real API server, by Helm 4 and 3 (builds it once: half an hour)
 	@$(BIN)/python -m tests.helm.go_tools --cluster
-	$(BIN)/python -m pytest -m "long or not long" tests/helm
+	$(BIN)/python -m pytest -m "cluster or not cluster" tests/helm
 
 lint: venv  ## Check style and types
 	$(BIN)/ruff check

@@ -73,8 +73,16 @@ class Traces(NamedTuple):
         kept = [text for i in np.flatnonzero(chosen) for text in texts[2 * i : 2 * i + 2]]
         return Traces(self.rows[chosen], ByteStrings.pack(kept))
 
+    def moved(self, wanted: np.ndarray) -> "Traces":
+        """As the rows of those events alone that are wanted, among which all of its own are."""
+        if self is NO_TRACES:
+            return self
+        return self._replace(rows=np.searchsorted(wanted, self.rows).astype(np.int32))
+
     def headers(self) -> dict[int, list[Header]]:
         """By event."""
+        if self is NO_TRACES:
+            return {}
         texts = iter(self.texts.unpack())
         return {row: list(_named(next(texts), next(texts))) for row in self.rows.tolist()}
 

@@ -11,8 +11,8 @@ times were measured (`_NANOSECONDS`).
 - Of the trie (Eq. 1 and 2, but that tokens need not be equally frequent): for each token of the
   message, how many subscriptions the trie has below it at its first level, and how much work so
   many are at a place, on the average, which is tried out.
-- Of both: how many of the subscriptions with these tokens a box meets, if they are spread as the
-  quadtree expects all of them to be.
+- Of both: how many of the subscriptions with these tokens a box meets besides those in its middle,
+  if they are spread as the quadtree expects all of them to be.
 
 Both change little while subscriptions come and go, and are taken anew whenever the records are laid
 out anew, which is when half as much has changed as there is.
@@ -37,29 +37,33 @@ _TRIED = 64  # places, and tokens, with which each size of what is below a token
 
 
 class _Steps(NamedTuple):
+    trie_token: float  # of a message
     trie_node: float  # visited
     trie_row: float  # looked at below the message's tokens, at its place
-    trie_met: float  # below its tokens and meeting its box
-    quad_node: float  # with a list
+    trie_met: float  # below its tokens, and met by its box besides those in the middle
+    quad_message: float
     quad_entry: float  # read in turn
-    quad_probe: float  # step of a binary search for a token
+    quad_probe: float  # step of a search for a token, from that of the token before it
     quad_candidate: float  # whose rarest token the message has
     quad_met: float  # as in the trie
+    second_part: float  # of a batch: more than to ask only one of the indexes
 
 
-# Least squares of relative errors over 125 classes of messages, on two cores of an AMD EPYC:
-# 200,000 to 3,000,000 subscriptions with boxes of 0.1 to 3 degrees on a side; 6 to 1000 tokens;
-# points and boxes of up to 20 degrees.  To take the better index by them costs 0.1 % more than to
-# know which it is, 9 % at most.
+# Least squares of relative errors over 280 groups of messages, on two cores of an AMD EPYC: 200,000
+# to 3,000,000 subscriptions with boxes of 0.1 to 3 degrees on a side, and those of the benchmarks;
+# 6 to 1000 tokens; points and boxes of up to 20 degrees.  To choose the index of a group by them
+# costs 1 % more than to know which is the better one.
 _NANOSECONDS = _Steps(
+    trie_token=24.0,
     trie_node=44.0,
     trie_row=18.0,
-    trie_met=49.0,
-    quad_node=147.0,
-    quad_entry=3.7,
-    quad_probe=3.7,
-    quad_candidate=4.1,
-    quad_met=67.0,
+    trie_met=40.0,
+    quad_message=360.0,
+    quad_entry=4.3,
+    quad_probe=4.3,
+    quad_candidate=13.0,
+    quad_met=44.0,
+    second_part=150_000.0,
 )
 _ESTIMATED = 68  # nodes of the quadtree that an estimate looks at
 
@@ -68,7 +72,7 @@ class _Costs(NamedTuple):
     """What is known of both indexes before a message comes; of what came later, nothing is."""
 
     tokens: np.ndarray  # f4[tokens, 2]  nanoseconds in the trie at a place, subscriptions below
-    sizes: np.ndarray  # f8[3]  the quadtree's entries at a place and in all; the subscriptions
+    sizes: np.ndarray  # f8[2]  how many entries the quadtree has, and how many subscriptions
 
 
 class LFilter(SpatialTextIndex):
@@ -91,7 +95,7 @@ class LFilter(SpatialTextIndex):
         super().__init__(within)
         self.trie = MBRTrie(bucket=bucket, loose=loose, within=self)
         self.quadtree = PTQuadtree(tau_num=tau_num, within=self)
-        self._costs = _Costs(np.zeros((0, 2), np.float32), np.array([0.0, 1.0, 1.0]))
+        self._costs = _Costs(np.zeros((0, 2), np.float32), np.ones(2))
         self._by_trie = self._by_quadtree = 0
 
     @property
@@ -139,20 +143,18 @@ class LFilter(SpatialTextIndex):
         costs = np.zeros((len(below), 2), np.float32)
         costs[:, 1] = below
         live = self.records.live()
-        entries = 0.0
         if len(live):
             boxes = self.records.table.boxes[live[:: len(live) // _TRIED + 1]]
             boxes = boxes[np.isfinite(boxes).all(axis=1)]
             middles = 0.5 * boxes[:, :2] + 0.5 * boxes[:, 2:]
             places = np.tile(middles, 2) if len(boxes) else np.zeros((1, 4))
-            entries = float(self.quadtree.estimates(places)[:, 1].mean())
             bits = np.frexp(below.astype(np.float64))[1]
             for size in range(1, int(bits.max()) + 1):
                 tokens = np.flatnonzero(bits == size)
                 if len(tokens):
                     costs[tokens, 0] = self._time_at(places, tokens[:: len(tokens) // _TRIED + 1])
         in_all = float(self.quadtree.tree.nodes[0, HELD])
-        sizes = np.array([entries, max(1.0, in_all), max(1.0, float(len(live)))])
+        sizes = np.array([max(1.0, in_all), max(1.0, float(len(live)))])
         self._costs = _Costs(costs, sizes)
 
     def _time_at(self, places: np.ndarray, tokens: np.ndarray) -> float:
@@ -161,56 +163,67 @@ class LFilter(SpatialTextIndex):
         nodes, rows = self.trie.work_of(Messages(places, chosen, np.arange(len(places) + 1)))
         return (_NANOSECONDS.trie_node * nodes + _NANOSECONDS.trie_row * rows) / len(places)
 
-    def _trie_is_better(self, messages: Messages) -> np.ndarray:
+    def _by_trie_of(self, messages: Messages) -> tuple[np.ndarray, int]:
+        """Which messages the trie is to answer, and how many they are."""
         tree, region = self.quadtree.tree, self.quadtree.region
-        chosen = _choose(self._costs, _NANOSECONDS, self.trie.growth, tree, region, messages)
-        by_trie = int(np.count_nonzero(chosen))
+        chosen, by_trie = _choose(
+            self._costs, _NANOSECONDS, self.trie.growth, tree, region, messages
+        )
         self._by_trie += by_trie
         self._by_quadtree += len(chosen) - by_trie
-        return chosen
+        return chosen, by_trie
 
     def _match(self, messages: Messages) -> tuple[np.ndarray, np.ndarray]:
-        chosen = self._trie_is_better(messages)
-        if chosen.all():
-            return self.trie.match_columns(*messages)
-        if not chosen.any():
-            return self.quadtree.match_columns(*messages)
+        chosen, by_trie = self._by_trie_of(messages)
+        if by_trie == len(chosen):
+            return self.trie._match(messages)
+        if not by_trie:
+            return self.quadtree._match(messages)
         mine = self.trie.match_columns(*_those(messages, chosen, True))
         its = self.quadtree.match_columns(*_those(messages, chosen, False))
         return _interleave(chosen, mine, its)
 
     def _rank(self, messages: Messages, table: HitTable) -> None:
-        chosen = self._trie_is_better(messages)
-        k = table.ids.shape[1]
-        for index, value in ((self.trie, True), (self.quadtree, False)):
-            which = chosen == value
-            if which.any():
+        chosen, by_trie = self._by_trie_of(messages)
+        if by_trie == len(chosen):
+            self.trie._rank(messages, table)
+        elif not by_trie:
+            self.quadtree._rank(messages, table)
+        else:
+            for index, value in ((self.trie, True), (self.quadtree, False)):
                 boxes, tokens, starts = _those(messages, chosen, value)
-                part = index.top_k_columns(boxes, tokens, starts, k)
+                part = index.top_k_columns(boxes, tokens, starts, table.ids.shape[1])
                 for mine, its in zip(table, part, strict=True):
-                    mine[which] = its
+                    mine[chosen == value] = its
 
 
 @njit(cache=True, nogil=True)
 def _choose(costs, steps, growth, tree, region, messages):
-    """For each message, whether the trie is expected to be quicker; `growth` is that of the trie.
+    """For each message, whether the trie is to answer, and for how many; `growth` is the trie's.
 
-    The tokens of a message are not added up any further when the quadtree has won.
+    The tokens of a message are not added up any further when the quadtree has won.  Both are asked
+    only if each is quicker by more than it takes to ask another one.
     """
     starts = messages.starts
-    at_place, in_all, subscriptions = costs.sizes
+    in_all, subscriptions = costs.sizes
     chosen = np.zeros(len(messages.boxes), np.bool_)
     queue = np.empty(_ESTIMATED, np.int32)
+    by_trie = 0
+    trie_gains = quadtree_gains = 0.0
     for i in range(len(chosen)):
-        nodes, entries = estimate(tree, grid_box(region, messages.boxes, i), queue)
+        box = grid_box(region, messages.boxes, i)
+        nodes, entries = estimate(tree, box, queue)
+        x, y = (box[0] + box[2]) >> 1, (box[1] + box[3]) >> 1
+        share = 0.0
+        if box[0] < box[2] or box[1] < box[3]:
+            _, at_place = estimate(tree, (x, y, x, y), queue)
+            share = min(1.0, max(0.0, entries - at_place) / in_all)
         tokens = starts[i + 1] - starts[i]
-        share = min(1.0, max(0.0, entries - at_place) / in_all)
-        longest = np.int64(entries / max(nodes, 1.0))
-        probes = nodes * tokens * (highest_bit(longest + 1) + 1)
-        reading = steps.quad_node * nodes
-        reading += min(steps.quad_probe * probes, steps.quad_entry * entries)
+        between = np.int64(entries / max(1.0, nodes * tokens))  # two tokens of a list
+        probes = nodes * tokens * (highest_bit(between + 1) + 2)
+        reading = steps.quad_message + min(steps.quad_probe * probes, steps.quad_entry * entries)
         most = reading + steps.quad_candidate * entries + steps.quad_met * share * subscriptions
-        trie = below = 0.0
+        trie, below = growth * steps.trie_token * tokens, 0.0
         for token in messages.tokens[starts[i] : starts[i + 1]]:
             if token < len(costs.tokens):
                 trie += growth * (
@@ -220,8 +233,17 @@ def _choose(costs, steps, growth, tree, region, messages):
             if trie > most:
                 break
         having = steps.quad_candidate * entries / subscriptions + steps.quad_met * share
-        chosen[i] = trie < min(most, reading + growth * below * having)
-    return chosen
+        quadtree = min(most, reading + growth * below * having)
+        if trie < quadtree:
+            chosen[i] = True
+            by_trie += 1
+            trie_gains += quadtree - trie
+        else:
+            quadtree_gains += trie - quadtree
+    if 0 < by_trie < len(chosen) and min(trie_gains, quadtree_gains) < steps.second_part:
+        chosen[:] = trie_gains > quadtree_gains
+        by_trie = len(chosen) if trie_gains > quadtree_gains else 0
+    return chosen, by_trie
 
 
 @njit(cache=True, nogil=True)

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from podium.demo.watch import Percentiles
-from podium.metrics_read import read_metrics
 from podium.stack.run import ports
+from podium.stack.status.metrics import samples_at
 from podium.terminal import counted
 
 EVERY_S = 0.25
 WINDOW_S = 2.0
-ANSWER_S = 2.0
 
 Sample = tuple[str, float]  # name, value
 
@@ -134,7 +133,10 @@ def sum_of(port: int, metric: str, **labels: str) -> float:
 
 
 def _samples(port: int) -> list[Any]:
-    return read_metrics(f"{ports.HOST}:{port}", ANSWER_S)
+    samples = samples_at(f"{ports.HOST}:{port}", "podium_")
+    if samples is None:
+        raise ConnectionError(f"no answer from {ports.HOST}:{port}")
+    return samples
 
 
 class Monitor(threading.Thread):

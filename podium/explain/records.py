@@ -1,6 +1,7 @@
 """Reads single records and stretches of a collection's topics, with a bar for what takes long."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -77,8 +78,12 @@ class Records:
         return found
 
     def since(self, topic: str, partition: int, timestamp_ms: int) -> int:
-        """The offset of the first record written about then or later; the end if there is none."""
-        wanted = max(0, timestamp_ms - _EARLIER_MS)
+        """The offset of the first record written about then or later; the end if there is none.
+
+        What a producer says of the future tells nothing: then it is the first of all.
+        """
+        is_past = timestamp_ms <= time.time() * 1e3 + _EARLIER_MS
+        wanted = max(0, timestamp_ms - _EARLIER_MS) if is_past else 0
         place = TopicPartition(self.topic(topic), partition, wanted)
         with self._reaching():
             (found,) = self._consumer.offsets_for_times([place], timeout=ANSWER_S)

@@ -18,10 +18,15 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
 from podium.cli import main
 from workers.matcher.frame_queue import FrameQueue
+from workers.merger.writing import MatchWriter
+from workers.node.events import EventReader
+from workers.node.node import AllShards
 from workers.shard.feed import SubscriptionReader
 from workers.shard.shard import Shard
 from workers.snapshots.keeper import SnapshotKeeper
 from workers.snapshots.store import SnapshotStore
+
+HOLDERS = {"matcher", "node"}  # who dies
 
 STEPS: dict[str, tuple[type, str]] = {
     "read": (SubscriptionReader, "read"),
@@ -33,6 +38,9 @@ STEPS: dict[str, tuple[type, str]] = {
     "gather": (SnapshotKeeper, "gather"),
     "chunk": (redis.Redis, "set"),
     "swap": (SnapshotStore, "_swap"),
+    "answer-events": (AllShards, "answer"),
+    "write-matches": (MatchWriter, "write"),
+    "commit-events": (EventReader, "_commit"),
 }
 
 
@@ -72,7 +80,7 @@ def followed(method: Callable, taken: Callable[[], None]) -> Callable:
 if __name__ == "__main__":
     orders = Path(os.environ["DIE_AFTER"])
     lines = orders.read_text().splitlines() if orders.exists() else []
-    if lines and "matcher" in sys.argv:
+    if lines and HOLDERS & set(sys.argv):
         step, count = lines[0].split()
         orders.write_text("\n".join(lines[1:]))
         arm(step, int(count))

@@ -137,6 +137,7 @@ OTHERS: dict[str, Values] = {
         "networkPolicy": {
             "metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
             "servicesAt": [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
+            "extraIngress": [{"ports": [{"port": 7078, "protocol": "TCP"}]}],
             "extraEgress": [{"ports": [{"port": 443, "protocol": "TCP"}]}],
         },
         "redis": {"url": "rediss://redis:7000/1"},

@@ -154,7 +154,11 @@ def chart_values() -> Schema:
         securityContext=ANY_OBJECT,
         http=keys(port=PORT),
         networkPolicy=keys(
-            enabled=FLAG, metricsFrom=OBJECTS, servicesAt=OBJECTS, extraEgress=OBJECTS
+            enabled=FLAG,
+            metricsFrom=OBJECTS,
+            servicesAt=OBJECTS,
+            extraIngress=OBJECTS,
+            extraEgress=OBJECTS,
         ),
         topics=keys(
             job=keys(
@@ -163,7 +167,7 @@ def chart_values() -> Schema:
                 activeDeadlineSeconds=AT_LEAST_ONE,
                 resources=ANY_OBJECT,
             ),
-            strimzi=keys(enabled=FLAG, cluster=TEXT, namespace=TEXT, user=TEXT),
+            strimzi=keys(enabled=FLAG, apiVersion=TEXT, cluster=TEXT, namespace=TEXT, user=TEXT),
         ),
         monitoring=keys(
             podMonitor=MONITOR,

@@ -12,6 +12,7 @@ from kubernetes_validate import utils
 
 from tests.helm.chart import Object, containers, pods
 from tests.helm.conftest import program
+from tests.helm.definitions import OWNERS, problems
 
 MINORS = ("1.31", "1.34", "1.37")
 CUSTOM = ("monitoring.coreos.com", "keda.sh", "sparkoperator.k8s.io", "kafka.strimzi.io")
@@ -67,6 +68,25 @@ def test_a_misspelt_field_is_found(cases):
     broken["spec"]["template"]["spec"]["containers"][0]["imagee"] = "x"
     with pytest.raises(kubernetes_validate.ValidationError, match="imagee"):
         kubernetes_validate.validate(broken, MINORS[-1], strict=True)
+
+
+def test_every_custom_object_is_what_its_owner_expects(cases):
+    seen = set()
+    for case in ("monitored", "matching-keda-sasl", "lists-keda-plain", "spark-application"):
+        for one in cases[case]:
+            if one["apiVersion"] in OWNERS:
+                assert problems(one) == [], (case, one["kind"])
+                seen.add(one["kind"])
+    assert seen == {
+        "PodMonitor", "ServiceMonitor", "PrometheusRule", "ScaledObject", "SparkApplication"
+    }  # fmt: skip
+
+
+def test_a_misspelt_field_of_a_custom_object_is_found(cases):
+    (one,) = (one for one in cases["monitored"] if one["kind"] == "PodMonitor")
+    broken = json.loads(json.dumps(one))
+    broken["spec"]["podMetricsEndpoints"][0]["portt"] = "http"
+    assert any("portt" in problem for problem in problems(broken))
 
 
 def test_kube_score_has_nothing_to_say(cases, tmp_path):

@@ -52,7 +52,7 @@ class TestTheSameEachTime:
     def test_two_renders_are_byte_equal(self, helm4, rendered, tmp_path):
         assert chart.render_all(helm4, all_cases(), tmp_path / "again") == rendered
 
-    @pytest.mark.long
+    @pytest.mark.cluster
     def test_helm_3_renders_the_same(self, rendered, tmp_path):
         from tests.helm.conftest import program
 
@@ -355,13 +355,29 @@ class TestNetwork:
     def test_ports_follow_the_addresses(self, cases, case, ports):
         assert self.ports(cases[case]) == ports
 
+    def test_drivers_and_executors_reach_each_other(self, cases):
+        (policy,) = (
+            one
+            for one in of_kind(cases["spark-application"], "NetworkPolicy")
+            if one["metadata"]["name"].endswith("-spark")
+        )
+        (members,) = policy["spec"]["podSelector"]["matchExpressions"]
+        applications = of_kind(cases["spark-application"], "SparkApplication")
+        assert {label(one, COMPONENT) for one in applications} == set(members["values"])
+        (reached_from,) = policy["spec"]["ingress"]
+        assert reached_from == {"from": [{"podSelector": policy["spec"]["podSelector"]}]}
+        for one in applications:
+            for member in ("driver", "executor"):
+                assert one["spec"][member]["labels"][COMPONENT] == label(one, COMPONENT)
+
     def test_who_may_ask_for_metrics_can_be_said(self, cases):
         (policy,) = (
             one
             for one in of_kind(cases["narrow"], "NetworkPolicy")
             if label(one, COMPONENT) is None
         )
-        (rule,) = policy["spec"]["ingress"]
+        rule, extra = policy["spec"]["ingress"]
+        assert extra == {"ports": [{"port": 7078, "protocol": "TCP"}]}
         ours, monitoring = rule["from"]
         assert ours["podSelector"]["matchLabels"]
         assert monitoring["namespaceSelector"]["matchLabels"] == {"name": "monitoring"}

@@ -279,6 +279,8 @@ def message_of(
     if "box" in event:
         box = box_of(event["box"], "box", space)
     else:
+        if not isinstance(event["point"], list) or len(event["point"]) != 2:
+            raise ValueError("point: expected two numbers")
         x, y = position(event["point"], "point", space)
         box = Box(x, y, x, y)
     if "text" in event:

@@ -45,10 +45,7 @@ class Merger:
         for message in batch.records:
             self._following[message.partition()] = message.offset() + 1
             for merged in self._take(message):
-                waited_s, events = time.time() - merged.first_sent_at, len(merged.offsets)
-                metrics.STAGE_SECONDS.observe(
-                    self._context.collection.name, MERGING, seconds=waited_s, events=events
-                )
+                self._count(merged)
                 self._matches.write(merged)
         for unread in batch.unread:
             self._following[unread.partition] = unread.next_offset
@@ -85,6 +82,12 @@ class Merger:
     def _give_up(self, letter: DeadLetter) -> None:
         self._outbox.send_dead_letter(letter, to=self._context.names.topic("events.dlq"))
         metrics.DEAD_LETTERS.labels(self._context.collection.name, "partials").inc()
+
+    def _count(self, merged: MergedFrame) -> None:
+        name, waited_s = self._context.collection.name, time.time() - merged.first_sent_at
+        metrics.FRAMES.labels(name).inc()
+        events = len(merged.offsets)
+        metrics.STAGE_SECONDS.observe(name, MERGING, seconds=waited_s, events=events)
 
     def _commit(self) -> None:
         self._outbox.settle()

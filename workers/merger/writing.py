@@ -34,5 +34,4 @@ class MatchWriter:
         metrics.MATCHES.labels(self._name).inc(written)
         now = time.time()
         metrics.STAGE_SECONDS.observe(self._name, WRITING, seconds=now - began, events=len(values))
-        taken_s = now - merged.timestamps / 1e3
-        metrics.END_TO_END_SECONDS.observe(self._name, seconds=taken_s)
+        metrics.END_TO_END_SECONDS.observe(self._name, seconds=now - merged.timestamps / 1e3)

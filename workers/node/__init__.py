@@ -1,8 +1,7 @@
 """The node, of layout `replicated`: all shards in one process, `events` in, match records out.
 
-node.py       the process: restores all shards, then reads events until it is told to stop
+node.py       all shards in one process, which reads events once these are restored
 events.py     reads events, has them answered, writes, commits; in a thread of its own
-shards.py     the shards, which follow all partitions of `subscriptions`
 answering.py  the best of all shards' hits, without Kafka
 handover.py   events that routers, matchers and mergers have left on their way
 """

@@ -7,13 +7,13 @@ in the group of the routers, where these go on if the collection changes its lay
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
-import numpy as np
 from confluent_kafka import Message, TopicPartition
 
 from topics.dead_letters import DeadLetter
+from topics.headers import format_token
 from topics.kafka.producer import Outbox
 from topics.kinds import event_contract
 from workers.merger.assembly import MergedFrame
@@ -22,7 +22,6 @@ from workers.node.handover import wait_for_others
 from workers.process import metrics
 from workers.process.context import Context
 from workers.process.group_reader import GroupReader
-from workers.process.stages import ANSWERING, EVENT_WAITING, sampled
 from workers.router.framing import Accepted, cut_into_frames, linger_s, read_events
 from workers.router.progress import EventsProgress
 from workers.router.rate import Rate
@@ -38,10 +37,30 @@ _KEEPERS_PARTITION = 0
 _LINGER, _LINGER_MAX_MS = 0.1, 5.0
 
 
+# Of `/readyz`: events that wait for subscriptions, when they have for so long.
+_EVENTS, _HELD_UP_AFTER_S = "events", 10.0
+
+
+class HeldUp(NamedTuple):
+    """Where a partition waits, and for which subscriptions."""
+
+    offset: int
+    after: dict[int, int]  # by shard
+
+
 class Answers(Protocol):
-    async def answer(self, run: Accepted) -> MergedFrame | None: ...
+    async def answer(self, run: Accepted, after: Mapping[int, int]) -> MergedFrame | None: ...
 
     def keep(self, keeps: bool) -> None: ...
+
+
+def last_awaited(run: Accepted) -> dict[int, int]:
+    """The last subscription offset that an event of the run waits for, by shard."""
+    after: dict[int, int] = {}
+    for options in run.options:
+        for shard, offset in options.after.items():  # of most events there are none
+            after[shard] = max(offset, after.get(shard, -1))
+    return after
 
 
 class EventReader:
@@ -69,6 +88,7 @@ class EventReader:
         self._next: dict[int, int] = {}  # offset to commit, by partition
         self._epochs: dict[int, int] = {}  # of routers that had it before, by partition
         self._rate = Rate()
+        self._held_up_since: float | None = None
         self._tokens = Tokens(lambda shard: self._reader.bounds_of("subscriptions", shard)[1])
         self._reader = GroupReader(
             context,
@@ -85,51 +105,66 @@ class EventReader:
     def _step(self) -> None:
         batch = self._reader.read(self._context.settings.router.poll_events, self._linger)
         self._rate.saw(len(batch.records))
-        held_up = self._answer(batch.records) if batch.records else set()
+        held_up = self._answer(batch.records) if batch.records else {}
         for unread in batch.unread:
             if unread.partition not in held_up:
                 self._dead_letter(unread.letter)
                 self._next[unread.partition] = unread.next_offset
         self._outbox.poll()
+        if batch.records:
+            self._say_what_waits(held_up)
         if held_up:
             self._commit()
             self._reader.start_anew()
 
-    def _answer(self, messages: Sequence[Message]) -> set[int]:
+    def _say_what_waits(self, held_up: Mapping[int, HeldUp]) -> None:
+        if not held_up:
+            self._go_on()
+            return
+        self._held_up_since = self._held_up_since or time.monotonic()
+        if time.monotonic() - self._held_up_since > _HELD_UP_AFTER_S:
+            waiting = [
+                f"events[{partition}]@{at.offset} has waited for subscriptions up to offset"
+                f" {format_token(at.after)} for a while"
+                for partition, at in sorted(held_up.items())
+            ]
+            self._context.health.not_ready(_EVENTS, "; ".join(waiting))
+
+    def _go_on(self) -> None:
+        if self._held_up_since is not None:
+            self._held_up_since = None
+            self._context.health.ready(_EVENTS)
+
+    def _answer(self, messages: Sequence[Message]) -> dict[int, HeldUp]:
         """Answer and refuse in order; the partitions whose next events wait for subscriptions."""
-        name, began = self._context.collection.name, time.time()
-        some, each = sampled(len(messages))
-        waited = began - np.array([m.timestamp()[1] for m in messages[some]]) / 1e3
-        metrics.STAGE_SECONDS.observe(name, EVENT_WAITING, seconds=waited, events=each)
+        metrics.observe_waiting(self._context.collection.name, messages, time.time())
         self._tokens.begin_batch()
         reading = read_events(messages, self._contract)
         for message in messages:
             self._next[message.partition()] = message.offset() + 1
-        letters, held_up = reading.letters, set[int]()
+        letters, held_up = reading.letters, dict[int, HeldUp]()
         for partition, events in reading.accepted.items():
             answerable, refused = self._tokens.answerable(events)
             letters += refused
-            unanswered = None if answerable is None else self._answer_in_order(answerable)
-            if unanswered is not None:
-                self._next[partition] = unanswered
-                held_up.add(partition)
+            waits = None if answerable is None else self._answer_in_order(answerable)
+            if waits is not None:
+                self._next[partition] = waits.offset
+                held_up[partition] = waits
         for letter in letters:
             if letter.offset < self._next[letter.partition]:
                 self._dead_letter(letter)
         return held_up
 
-    def _answer_in_order(self, events: Accepted) -> int | None:
-        """The offset of the first that has to wait, if one has."""
+    def _answer_in_order(self, events: Accepted) -> HeldUp | None:
+        """The first run that has to wait, if one has."""
         for run in cut_into_frames(events, self._context.settings.router.frame_events):
-            name, count, began = self._context.collection.name, len(run.messages), time.time()
-            answering = asyncio.run_coroutine_threadsafe(self._answers.answer(run), self._loop)
-            merged = answering.result()
+            after = last_awaited(run)
+            answering = self._answers.answer(run, after)
+            merged = asyncio.run_coroutine_threadsafe(answering, self._loop).result()
             if merged is None:
-                return int(run.messages[0].offset())
-            took_s = time.time() - began
-            metrics.STAGE_SECONDS.observe(name, ANSWERING, seconds=took_s, events=count)
+                return HeldUp(int(run.messages[0].offset()), after)
             self._matches.write(merged)
-            metrics.EVENTS.labels(name).inc(count)
+            metrics.EVENTS.labels(self._context.collection.name).inc(len(run.messages))
         return None
 
     def _linger(self) -> float:
@@ -163,6 +198,7 @@ class EventReader:
         for partition in partitions:
             self._epochs.pop(partition, None)
             self._next.pop(partition, None)
+        self._go_on()
         # One that stops keeps the shards to the end: it leaves a snapshot.
         if _KEEPERS_PARTITION in partitions and not self._context.stopping.is_set():
             self._keep(False)

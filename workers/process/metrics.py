@@ -1,10 +1,13 @@
 """What the fleet counts; served at `/metrics` of each worker."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 
+import numpy as np
+from confluent_kafka import Message
 from prometheus_client import Counter, Gauge, Histogram
 
-from workers.process.stages import EventSeconds
+from workers.process.stages import EVENT_WAITING, EventSeconds, sampled
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -252,6 +255,13 @@ _OF_A_SHARD = (
 
 
 _OF_A_ZONE = (ZONE_SUBSCRIPTIONS, ZONE_BYTES, ZONE_OBJECTS)
+
+
+def observe_waiting(collection: str, messages: Sequence[Message], now: float) -> None:
+    """How long events have waited that are taken up now: of a few, which stand for all."""
+    some, each = sampled(len(messages))
+    waited = now - np.array([message.timestamp()[1] for message in messages[some]]) / 1e3
+    STAGE_SECONDS.observe(collection, EVENT_WAITING, seconds=waited, events=each)
 
 
 def count_changes(labels: tuple[str, str], received: int, changed: int) -> None:

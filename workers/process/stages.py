@@ -6,6 +6,7 @@ counted in one call.
 """
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import numpy as np
@@ -26,10 +27,10 @@ STAGES = {
     EVENT_WAITING: "from an event's timestamp until a worker takes it up",
     FRAMING: "decoding events and packing them into frames",
     FRAME_WAITING: "from a frame's timestamp until its shard takes it up",
-    ANSWERING: "finding the best subscriptions of a shard",
+    ANSWERING: "finding the best subscriptions",
     SENDING: "from an answer until the broker has it",
     MERGING: "from the first shard's answer until the last one's is there",
-    WRITING: "from the last answer to the match records",
+    WRITING: "making match records of the answers",
 }
 
 # From 1 ms to 30 s, closest where targets of latency lie.
@@ -38,6 +39,7 @@ BOUNDS = (
     0.3, 0.5, 0.75, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0,
 )  # fmt: skip
 
+_EDGES = np.array(BOUNDS)
 _MOST_SAMPLES = 64
 
 
@@ -52,26 +54,35 @@ class EventSeconds(Collector):
         registry: CollectorRegistry = REGISTRY,
     ) -> None:
         self._name, self._documentation, self._labels = name, documentation, labels
-        self._bounds = np.array(BOUNDS)
         self._counts: dict[tuple[str, ...], np.ndarray] = {}  # of the buckets, the last +Inf
         self._sums: dict[tuple[str, ...], float] = {}
         self._changing = threading.Lock()
         registry.register(self)
 
     def observe(
-        self, *labels: str, seconds: np.ndarray | float, events: int | np.ndarray = 1
+        self, *labels: str, seconds: np.ndarray | float, events: float | np.ndarray = 1
     ) -> None:
         """`events` have taken so long, or each of `seconds` was taken by so many.
 
         A clock that is behind that of whoever wrote the timestamp counts as no time at all.
         """
-        taken = np.maximum(np.atleast_1d(np.asarray(seconds, np.float64)), 0.0)
-        weights = np.broadcast_to(np.asarray(events, np.float64), taken.shape)
-        buckets = np.searchsorted(self._bounds, taken)
-        counts = np.bincount(buckets, weights, len(BOUNDS) + 1)
+        if isinstance(seconds, np.ndarray):
+            taken = np.maximum(seconds, 0.0)
+            weights = np.broadcast_to(np.asarray(events, np.float64), taken.shape)
+            counts = np.bincount(np.searchsorted(_EDGES, taken), weights, len(BOUNDS) + 1)
+            with self._changing:
+                self._of(labels)[:] += counts
+                self._sums[labels] += float(taken @ weights)
+            return
+        bucket = bisect_left(BOUNDS, seconds)
         with self._changing:
-            self._counts[labels] = self._counts.get(labels, 0.0) + counts
-            self._sums[labels] = self._sums.get(labels, 0.0) + float(taken @ weights)
+            self._of(labels)[bucket] += events
+            self._sums[labels] += max(0.0, seconds) * float(events)
+
+    def _of(self, labels: tuple[str, ...]) -> np.ndarray:
+        if labels not in self._counts:
+            self._counts[labels], self._sums[labels] = np.zeros(len(BOUNDS) + 1), 0.0
+        return self._counts[labels]
 
     def collect(self) -> Iterable[HistogramMetricFamily]:
         (family,) = self.describe()
@@ -88,14 +99,14 @@ class EventSeconds(Collector):
         return [HistogramMetricFamily(self._name, self._documentation, labels=self._labels)]
 
 
-def sampled(count: int) -> tuple[slice, int]:
+def sampled(count: int) -> tuple[slice, float]:
     """A few of so many events, evenly, and how many each of them stands for.
 
     >>> sampled(10), sampled(1000)
-    ((slice(None, None, 1), 1), (slice(None, None, 16), 16))
+    ((slice(None, None, 1), 1.0), (slice(None, None, 16), 15.873015873015873))
     """
     step = 1 + count // _MOST_SAMPLES
-    return slice(None, None, step), step
+    return slice(None, None, step), count / -(-count // step)
 
 
 def percentile(below: dict[float, float], share: float) -> float | None:

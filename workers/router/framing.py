@@ -15,7 +15,7 @@ from topics.events.contract import EventContract, Options
 from topics.frames import NOT_ROUTED, Frame, FrameId
 from topics.headers import Header, headers_of
 from topics.limits import EVENTS_PER_FRAME_RECORD_BYTES, HITS_PER_FRAME_RECORD
-from topics.traces import Traces
+from topics.traces import NO_TRACES, Traces
 from workers.process.records import dead_letter
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,8 @@ def read_events(messages: Sequence[Message], contract: EventContract) -> Reading
             row = form.row(value)
             options = contract.options(headers)
             size = len(message.key() or b"") + form.packed_bytes(row)
-            size += sum(len(text or b"") for text in options.trace or ())
+            if options.trace is not None:
+                size += sum(len(text or b"") for text in options.trace)
         except BadRecord as bad:
             letters.append(dead_letter(message, bad, headers))
             continue
@@ -153,11 +154,7 @@ def frames(
         routes_as_of = asked.as_of
     taking_part = np.array(shards, np.uint16)
     traces = Traces.of([options.trace for options in events.options])
-    # The lowest shard that is asked about an event carries its trace.
-    carrier = np.zeros(len(traces.rows), np.int64)
-    if asked is not None:
-        by_shard = asked.events[:, traces.rows]
-        carrier = np.where(by_shard.any(axis=0), by_shard.argmax(axis=0), -1)
+    carrier = _carriers(traces, asked)
     tokens = [options.after for options in events.options if options.after]
     for shard in shards:
         after = max((token.get(shard, -1) for token in tokens), default=-1)
@@ -174,13 +171,21 @@ def frames(
             routes_as_of,
             answers,
             contract.fingerprint,
-            traces.where(carrier == shard),
+            NO_TRACES if traces is NO_TRACES else traces.where(carrier == shard),
         )
         if asked is not None and not asked.events[shard].all():
             wanted = np.flatnonzero(asked.events[shard])
             chosen = form.pack(form.chosen(columns, events.rows, wanted))
             frame = _only(frame._replace(payload=chosen), events, wanted)
         yield frame
+
+
+def _carriers(traces: Traces, asked: ShardsToAsk | None) -> np.ndarray:
+    """i8[t]: the lowest shard that is asked about each event of a trace, -1 where none is."""
+    if asked is None:
+        return np.zeros(len(traces.rows), np.int64)
+    by_shard = asked.events[:, traces.rows]
+    return np.where(by_shard.any(axis=0), by_shard.argmax(axis=0), -1)
 
 
 def _only(frame: Frame, events: Accepted, wanted: np.ndarray) -> Frame:
@@ -191,9 +196,7 @@ def _only(frame: Frame, events: Accepted, wanted: np.ndarray) -> Frame:
         offsets=frame.offsets[wanted],
         timestamps=frame.timestamps[wanted],
         ks=frame.ks[wanted],
-        traces=frame.traces._replace(
-            rows=np.searchsorted(wanted, frame.traces.rows).astype(np.int32)
-        ),
+        traces=frame.traces.moved(wanted),
         keys=ByteStrings.pack([events.messages[row].key() for row in rows]),
     )
 

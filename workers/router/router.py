@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
-import numpy as np
 from confluent_kafka import Message, TopicPartition
 
 from topics import frames as frame_codec
@@ -20,7 +19,7 @@ from topics.kinds import event_contract
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
-from workers.process.stages import EVENT_WAITING, FRAMING, sampled
+from workers.process.stages import FRAMING
 from workers.router.framing import (
     Accepted,
     cut_into_frames,
@@ -112,9 +111,7 @@ class Router:
 
     def _forward(self, messages: Sequence[Message]) -> None:
         name, began = self._context.collection.name, time.time()
-        some, each = sampled(len(messages))
-        waited = began - np.array([m.timestamp()[1] for m in messages[some]]) / 1e3
-        metrics.STAGE_SECONDS.observe(name, EVENT_WAITING, seconds=waited, events=each)
+        metrics.observe_waiting(name, messages, began)
         self._tokens.begin_batch()
         reading = read_events(messages, self._contract)
         letters, runs = reading.letters, list[Accepted]()

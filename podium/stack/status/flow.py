@@ -1,6 +1,5 @@
 """What the workers' metrics say between two looks: rates, seconds by stage, and who is slowest."""
 
-import http.client
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -10,10 +9,9 @@ from typing import NamedTuple
 
 from prometheus_client.samples import Sample
 
-from podium.metrics_read import read_metrics
+from podium.stack.status.metrics import samples_at
 from workers.process.stages import STAGES, percentile
 
-ANSWER_S = 2.0
 _BUSY = 0.85  # from here on a worker is what its stage waits for
 
 Key = tuple[str, ...]  # a sample's name and the values of its labels, sorted by their names
@@ -82,16 +80,10 @@ def look(workers: Iterable[Worker]) -> Look:
     """Ask all of them at once."""
     asked = list(workers)
     with ThreadPoolExecutor(max(1, len(asked))) as threads:
-        answers = threads.map(_ask, (worker.address for worker in asked))
+        # `process_…` as well.
+        answers = threads.map(lambda worker: samples_at(worker.address, "p"), asked)
         told = zip((worker.name for worker in asked), answers, strict=True)
         return Look(time.monotonic(), {name: said for name, said in told if said is not None})
-
-
-def _ask(address: str) -> list[Sample] | None:
-    try:
-        return read_metrics(address, ANSWER_S, "p")  # `process_…` as well
-    except (OSError, http.client.HTTPException):
-        return None
 
 
 def view(workers: Iterable[Worker], before: Look, after: Look) -> View:

@@ -24,6 +24,7 @@ ONE_OF_EACH = {"shards": 1, "partitions": {"events": 1, "partials": 1, "matches"
 COLLECTIONS = {
     "plain": {"attributes": ["age"], **ONE_OF_EACH},
     "open": {"kind": "boolean", "attributes": [], **ONE_OF_EACH},
+    "node": {"attributes": ["age"], "layout": "replicated", **ONE_OF_EACH},
 }
 # Unpacked, a record of 80 MB is too much.
 BOMB = 80_000_000
@@ -43,6 +44,12 @@ def plain(fleets: dict[str, Fleet]) -> Iterator[Fleet]:
     yield from unharmed(fleets["plain"])
 
 
+@pytest.fixture(params=["plain", pytest.param("node", marks=pytest.mark.long)])
+def either(request: pytest.FixtureRequest, fleets: dict[str, Fleet]) -> Iterator[Fleet]:
+    """Of each layout one: what they read goes the same way."""
+    yield from unharmed(fleets[request.param])
+
+
 @pytest.fixture
 def open_fleet(fleets: dict[str, Fleet]) -> Iterator[Fleet]:
     yield from unharmed(fleets["open"])
@@ -53,7 +60,7 @@ def unharmed(fleet: Fleet) -> Iterator[Fleet]:
     check_that_it_answers(fleet)
     yield fleet
     check_that_it_answers(fleet)
-    fleet.wait_ready(*ROLES)
+    fleet.wait_ready(*fleet.roles)
     fleet.check_that_none_has_died()
 
 
@@ -112,11 +119,11 @@ def error_of(letter: Message) -> str:
     "codec",
     ["zstd", "gzip", *(pytest.param(codec, marks=pytest.mark.long) for codec in ("lz4", "snappy"))],
 )
-def test_a_small_record_that_unpacks_to_much_is_a_dead_letter(plain: Fleet, topic, codec):
+def test_a_small_record_that_unpacks_to_much_is_a_dead_letter(either: Fleet, topic, codec):
     size = 50_000_000 if codec == "snappy" else BOMB
     value = b'{"age": 5, "pad": "' + b"a" * size + b'"}'
     letter = new_letter(
-        plain, topic, lambda: produce(plain, topic, value, codec=codec, key=b"bomb")
+        either, topic, lambda: produce(either, topic, value, codec=codec, key=b"bomb")
     )
     if codec == "zstd":
         assert "cannot be read" in error_of(letter)
@@ -126,36 +133,36 @@ def test_a_small_record_that_unpacks_to_much_is_a_dead_letter(plain: Fleet, topi
         assert letter.value() == value[:MIB]
 
 
-def test_a_matcher_that_starts_comes_past_a_record_that_cannot_be_read(plain: Fleet):
+def test_a_matcher_that_starts_comes_past_a_record_that_cannot_be_read(either: Fleet):
     bomb = b"a" * BOMB
-    act = lambda: produce(plain, "subscriptions", bomb, codec="zstd", key=b"bomb")  # noqa: E731
-    new_letter(plain, "subscriptions", act)
-    plain.subscribe("behind", {"age": [1, 1]}, 9)
-    plain.terminate("matcher")
-    plain.start("matcher")
-    plain.wait_ready("matcher")
-    assert plain.ask({"age": 1}) == [("behind", 9.0)]
+    act = lambda: produce(either, "subscriptions", bomb, codec="zstd", key=b"bomb")  # noqa: E731
+    new_letter(either, "subscriptions", act)
+    either.subscribe("behind", {"age": [1, 1]}, 9)
+    either.terminate(either.holder)
+    either.start(either.holder)
+    either.wait_ready(either.holder)
+    assert either.ask({"age": 1}) == [("behind", 9.0)]
 
 
 @pytest.mark.parametrize("topic", ["events", "subscriptions"])
-def test_good_records_that_were_packed_to_little_are_all_used(plain: Fleet, topic):
+def test_good_records_that_were_packed_to_little_are_all_used(either: Fleet, topic):
     """Unpacked; of 64 MiB a third is read in any case."""
     pad = "x" * 700_000
     if topic == "events":
         events = [{"age": 1, "pad": f"{i}{pad}"} for i in range(28)]
-        before = len(plain.answers)
-        produce(plain, "events", *(json.dumps(e).encode() for e in events), codec="zstd")
+        before = len(either.answers)
+        produce(either, "events", *(json.dumps(e).encode() for e in events), codec="zstd")
 
         def answered() -> bool:
-            plain.read_answers()
-            return len(plain.answers) >= before + len(events)
+            either.read_answers()
+            return len(either.answers) >= before + len(events)
 
-        eventually(answered, lambda: f"all answers\n{plain.diagnosis()}", 60)
+        eventually(answered, lambda: f"all answers\n{either.diagnosis()}", 60)
     else:
         value = {"where": {"age": [2, 2]}, "score": 1}
         values = [(json.dumps(value) + " " * 700_000).encode() for _ in range(28)]
-        produce(plain, "subscriptions", *values, codec="zstd", key=b"padded")
-        assert ("padded", 1.0) in plain.answer_to(after_all(plain, {"age": 2})).hits
+        produce(either, "subscriptions", *values, codec="zstd", key=b"padded")
+        assert ("padded", 1.0) in either.answer_to(after_all(either, {"age": 2})).hits
 
 
 def after_all(fleet: Fleet, event: dict):
@@ -165,16 +172,16 @@ def after_all(fleet: Fleet, event: dict):
 
 
 @pytest.mark.parametrize("topic", ["events", "subscriptions"])
-def test_a_header_name_that_is_not_utf_8_stops_nobody(plain: Fleet, topic):
-    place = (plain.brokers, plain.topic(topic), 0, "odd")
-    letter = new_letter(plain, topic, lambda: send_oddly(*place, '{"where": 3}'))
+def test_a_header_name_that_is_not_utf_8_stops_nobody(either: Fleet, topic):
+    place = (either.brokers, either.topic(topic), 0, "odd")
+    letter = new_letter(either, topic, lambda: send_oddly(*place, '{"where": 3}'))
     assert letter.value() == b'{"where": 3}'
     # Of a good subscription nobody reads the headers.
     if topic == "events":
         assert error_of(letter) == "headers: got a name that is not UTF-8, expected text"
     else:
         send_oddly(*place, '{"where": {"age": [3, 3]}, "score": 2}')
-        assert plain.answer_to(after_all(plain, {"age": 3})).hits == [("odd", 2.0)]
+        assert either.answer_to(after_all(either, {"age": 3})).hits == [("odd", 2.0)]
 
 
 @pytest.mark.parametrize("topic", ["frames", "partials"])
@@ -202,11 +209,11 @@ def test_compressed_records_on_frames_stop_nobody(plain: Fleet, codec):
     ids=["long-name", "many", "long-value"],
 )
 @pytest.mark.parametrize("topic", ["events", "subscriptions"])
-def test_headers_that_a_dead_letter_has_no_room_for_are_left_out(plain: Fleet, topic, headers):
+def test_headers_that_a_dead_letter_has_no_room_for_are_left_out(either: Fleet, topic, headers):
     letter = new_letter(
-        plain,
+        either,
         topic,
-        lambda: produce(plain, topic, b"not json", codec="zstd", key=b"k", headers=headers),
+        lambda: produce(either, topic, b"not json", codec="zstd", key=b"k", headers=headers),
     )
     assert letter.value() == b"not json"
     kept = {name for name, _ in letter.headers()}
@@ -253,31 +260,32 @@ def test_a_frame_that_is_to_be_answered_nowhere_is_a_dead_letter(plain: Fleet):
     assert "partition 9999 of partials, which does not exist" in error_of(letter)
 
 
-def test_a_plain_subscription_behind_an_open_transaction_is_waited_for(plain: Fleet):
+def test_a_plain_subscription_behind_an_open_transaction_is_waited_for(either: Fleet):
     producer = Producer(
-        {"bootstrap.servers": plain.brokers, "transactional.id": "open", "logger": SILENT}
+        {"bootstrap.servers": either.brokers, "transactional.id": "open", "logger": SILENT}
     )
     producer.init_transactions(30)
     producer.begin_transaction()
     value = b'{"where": {"age": [7, 7]}, "score": 1}'
-    producer.produce(plain.topic("subscriptions"), value, b"slow")
+    producer.produce(either.topic("subscriptions"), value, b"slow")
     producer.flush(30)
-    plain.subscribe("quick", {"age": [7, 7]}, 2)
-    sent = plain.publish({"age": 7}, after=plain.token())
-    plain.deliver(sent)
-    plain.wait_reason("matcher", "frames", "has waited for subscriptions up to offset")
+    either.subscribe("quick", {"age": [7, 7]}, 2)
+    sent = either.publish({"age": 7}, after=either.token())
+    either.deliver(sent)
+    part = "frames" if "matcher" in either.roles else "events"
+    either.wait_reason(either.holder, part, "has waited for subscriptions up to offset")
     producer.commit_transaction(30)
-    assert plain.answer_to(sent).hits == [("quick", 2.0), ("slow", 1.0)]
-    plain.wait_ready("matcher")
+    assert either.answer_to(sent).hits == [("quick", 2.0), ("slow", 1.0)]
+    either.wait_ready(either.holder)
 
 
 # Topics that change under running workers
 
 
-@pytest.fixture
-def anew(fleets: dict[str, Fleet]) -> Fleet:
+@pytest.fixture(params=["open", "node"])
+def anew(request: pytest.FixtureRequest, fleets: dict[str, Fleet]) -> Fleet:
     """Tests that need workers who have not died come before: here they start again."""
-    return fleets["open"]
+    return fleets[request.param]
 
 
 def recreate(fleet: Fleet, topic: str) -> None:
@@ -312,18 +320,18 @@ def test_subscriptions_made_anew_are_what_is_answered_from(anew: Fleet, more: in
     for i in range(200):
         anew.subscribe(f"old-{i}", {"age": [0, 9]}, 1000 + i)
     assert anew.ask({"age": 5}, k=1) == [("old-199", 1199.0)]
-    new, starts = anew.ends[0] + 1 + more, anew.starts("matcher")
+    new, starts = anew.ends[0] + 1 + more, anew.starts(anew.holder)
     recreate(anew, "subscriptions")
     anew.ends.clear()
     for i in range(new):
         anew.subscribe(f"new-{i}", {"age": [0, 9]}, i / 1000)
     anew.deliver()
     assert anew.ends[0] == new - 1
-    eventually(lambda: anew.starts("matcher") > starts, "the matcher starts again", 60)
-    anew.wait_ready(*ROLES)
+    eventually(lambda: anew.starts(anew.holder) > starts, "who holds the shard starts again", 60)
+    anew.wait_ready(*anew.roles)
     best = [(f"new-{i}", i / 1000) for i in (new - 1, new - 2)]
     assert anew.ask({"age": 5}, k=2) == best
-    assert anew.metric("matcher", "podium_subscriptions") == new
+    assert anew.metric(anew.holder, "podium_subscriptions") == new
 
 
 @pytest.mark.parametrize(
@@ -358,7 +366,7 @@ def test_partitions_that_are_added_to_subscriptions_are_said(anew: Fleet):
     admin = AdminClient({"bootstrap.servers": anew.brokers})
     topic = anew.topic("subscriptions")
     admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
-    for role in ("router", "matcher"):
+    for role in {anew.roles[0], anew.holder}:
         anew.wait_reason(role, "topics", "got 2 partitions, expected 1, as many as shards")
 
 

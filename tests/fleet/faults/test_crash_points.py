@@ -1,4 +1,4 @@
-"""A matcher that is killed right after each single step that it takes."""
+"""A matcher or a node that is killed right after each single step that it takes."""
 
 import re
 from collections.abc import Iterator
@@ -16,15 +16,20 @@ from tests.fleet.traffic import eventually
 OFTEN = {"snapshots": {"every_s": 0.3, "least_changes": 1}, **SOON_MISSED}
 # Steps and how often they are taken before: the first of them while it restores.
 LIVES = {
-    "feed and frames": ["read 1", "apply 1", "answer 2", "send 2", "apply 40"],
-    "snapshots and commits": [
-        "commit 2",
-        "commit-frames 1",
-        "gather 1",
-        "chunk 1",
-        "swap 1",
-        "swap 2",
-    ],
+    "sharded": {
+        "feed and frames": ["read 1", "apply 1", "answer 2", "send 2", "apply 40"],
+        "snapshots and commits": [
+            "commit 2",
+            "commit-frames 1",
+            "gather 1",
+            "chunk 1",
+            "swap 1",
+            "swap 2",
+        ],
+    },
+    "replicated": {
+        "a node's": ["apply 1", "answer-events 2", "write-matches 3", "commit-events 2", "swap 1"],
+    },
 }
 
 
@@ -34,8 +39,14 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mortal(make_fleet: MakeFleet, broker: str, redis_url: str, order: Path) -> Iterator[Fleet]:
-    fleet = make_fleet("steps", broker, redis_url, settings=OFTEN)
+def mortal(
+    request: pytest.FixtureRequest,
+    make_fleet: MakeFleet,
+    broker: str,
+    redis_url: str,
+    order: Path,
+) -> Iterator[Fleet]:
+    fleet = make_fleet("steps", broker, redis_url, {"layout": request.param}, settings=OFTEN)
     fleet.patience_s = 150.0
     fleet.entry, fleet.variables = "tests.fleet.mortal_worker", {"DIE_AFTER": str(order)}
     fleet.start_all()
@@ -43,14 +54,15 @@ def mortal(make_fleet: MakeFleet, broker: str, redis_url: str, order: Path) -> I
     fleet.stop()
 
 
-def test_every_step_of_a_matcher_has_its_turn():
-    named = {order.split()[0] for orders in LIVES.values() for order in orders}
+def test_every_step_has_its_turn():
+    orders = [order for lives in LIVES.values() for some in lives.values() for order in some]
+    named = {order.split()[0] for order in orders}
     assert named == STEPS.keys()
 
 
 def assert_started_from_snapshots(fleet: Fleet) -> None:
     """Every life but those before the shard's first snapshot, as the log tells."""
-    log = fleet.log("matcher")
+    log = fleet.log(fleet.holder)
     for shard in fleet.shards:
         after = log.partition(f"shard {shard}: snapshot up to offset")[2]
         assert f"shard {shard}: no snapshot to start from" not in after
@@ -59,19 +71,24 @@ def assert_started_from_snapshots(fleet: Fleet) -> None:
         )
 
 
-@pytest.mark.parametrize("lives", LIVES)
-def test_a_matcher_killed_after_each_of_its_steps_loses_nothing(
+@pytest.mark.parametrize(
+    ("mortal", "lives"),
+    [(layout, name) for layout, lives in LIVES.items() for name in lives],
+    indirect=["mortal"],
+)
+def test_a_worker_killed_after_each_of_its_steps_loses_nothing(
     mortal: Fleet, order: Path, lives: str
 ):
     """What it restores is what its offset says: answers name it, and the oracle checks them."""
-    starts = mortal.starts("matcher")
+    holder, orders = mortal.holder, LIVES[mortal.declared.layout][lives]
+    starts = mortal.starts(holder)
     with streaming(mortal, seed=1, pause_s=0.3) as stream:
         stream.wait_answers(30)
-        order.write_text("\n".join(LIVES[lives]))
-        mortal.kill("matcher")  # each one that follows takes an order
-        wanted = starts + 1 + len(LIVES[lives])
-        eventually(lambda: mortal.starts("matcher") >= wanted, mortal.diagnosis, 240)
-        mortal.wait_ready("matcher")
+        order.write_text("\n".join(orders))
+        mortal.kill(holder)  # each one that follows takes an order
+        wanted = starts + 1 + len(orders)
+        eventually(lambda: mortal.starts(holder) >= wanted, mortal.diagnosis, 240)
+        mortal.wait_ready(holder)
         stream.wait_answers(50)
     assert_started_from_snapshots(mortal)
     random_steps(mortal, seed=2, steps=60)

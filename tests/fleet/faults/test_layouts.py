@@ -54,14 +54,14 @@ def test_a_collection_changes_its_layout_and_back_under_load_without_a_repeat(fl
 
 def test_a_node_answers_what_was_on_its_way_when_all_others_had_stopped(fleet: Fleet):
     """The router has sent frames, and committed their events, that no matcher has seen."""
-    with streaming(fleet, seed=2) as stream:
-        stream.wait_answers(100)
-        stop(fleet, MATCHER)
-        stream.burst(300)
-        eventually(lambda: lag(fleet, ROUTER) == 0, fleet.diagnosis, 60)
-        stop(fleet, ROUTER, MERGER)
-        change(fleet, "replicated")
-        stream.wait_answers(200)
+    stop(fleet, MATCHER)
+    fleet.subscribe("a", {"age": [0, 9]}, 1)
+    asked = [fleet.publish({"age": number % 12}, k=5) for number in range(300)]
+    fleet.deliver(*asked)
+    eventually(lambda: lag(fleet, ROUTER) == 0, fleet.diagnosis, 60)
+    stop(fleet, ROUTER, MERGER)
+    change(fleet, "replicated")
+    fleet.answers_to(asked)
     fleet.check_all(repeats=True)
     assert "answering what matchers and mergers have left" in fleet.log(NODE)
     stop(fleet, NODE)

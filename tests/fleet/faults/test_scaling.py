@@ -81,7 +81,7 @@ def test_the_work_spreads_over_three_and_comes_back_to_one_under_load(fleet: Fle
         fleet.wait_ready(third)
         wait_shared(fleet, first, second, third)
         stream.wait_answers(100)
-        answered = partial(fleet.metric, third, "podium_answer_seconds_count")
+        answered = partial(fleet.metric, third, "podium_stage_seconds_count", stage="answering")
         eventually(lambda: answered() > 0, fleet.diagnosis, fleet.patience_s)
         for worker in (second, third):
             assert fleet.terminate(worker)[0] == 0

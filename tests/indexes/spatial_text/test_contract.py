@@ -47,6 +47,12 @@ def index(subject):
     return subject.empty()
 
 
+@pytest.fixture(params=[one for one in some.SUBJECTS if not one.options], ids=str)
+def usual(request):
+    """With what a class takes unless told: enough where all options share the code."""
+    return request.param
+
+
 class Answers(NamedTuple):
     """What is right for a list of messages."""
 
@@ -133,9 +139,7 @@ def test_edges_and_corners_that_touch_meet(index):
         assert index.match((*corner, *corner), ["a"]) == []
 
 
-@pytest.mark.parametrize(
-    "edge", [2.0**24 + 1, 1 / 3, -0.1, 1e300, -1e300, 1e-320, 5e-324, -1e-50, 179.99999999999997]
-)
+@pytest.mark.parametrize("edge", [2.0**24 + 1, 1 / 3, -1e300, 5e-324, -1e-50])
 def test_edges_are_those_of_double_precision(subject, edge):
     below, above = math.nextafter(edge, -INF), math.nextafter(edge, INF)
     rows = {
@@ -199,13 +203,13 @@ def test_a_repeated_token_counts_once(index):
     assert index.match((1, 1, 1, 1), ["a", "a", "b"]) == [2]
 
 
-def test_tokens_are_whatever_strings_are(subject):
-    index = subject.empty()
+def test_tokens_are_whatever_strings_are(usual):
+    index = usual.empty()
     odd = ["a", "a\0", "A", "é", "e\u0301", " ", "\n", "一", "🦊", "0", "-1", "a b", "x" * 10_000]
     for id, token in enumerate(odd):
         index.insert(id, (0, 0, 1, 1), [token])
     index.check()
-    for one in (index, subject.restored(index.to_arrays())):
+    for one in (index, usual.restored(index.to_arrays())):
         for id, token in enumerate(odd):
             assert one.match((0, 0, 0, 0), [token, "\ud800", "x"]) == [id]
         assert one.match((0, 0, 0, 0), odd) == list(range(len(odd)))
@@ -243,7 +247,8 @@ def test_ties_among_many_go_to_the_lower_ids(subject):
 
 
 @pytest.mark.parametrize("scale", [1e300, 1e-300, 16777217.0, -3.3])
-def test_scores_rank_in_double_precision(index, scale):
+def test_scores_rank_in_double_precision(usual, scale):
+    index = usual.empty()
     scores = [scale, math.nextafter(scale, INF), math.nextafter(scale, -INF), 0.0, -0.0]
     for id, score in enumerate(scores):
         index.insert(id, (0, 0, 1, 1), ["a"], score)
@@ -253,13 +258,15 @@ def test_scores_rank_in_double_precision(index, scale):
     index.check()
 
 
-def test_no_hits_are_asked_for(index):
+def test_no_hits_are_asked_for(usual):
+    index = usual.empty()
     index.insert(1, (0, 0, 1, 1), ["a"])
     assert index.top_k((0, 0, 0, 0), ["a"], 0) == []
     assert index.top_k_many([(0, 0, 0, 0)], [["a"]], 0).ids.shape == (1, 0)
 
 
-def test_answers_are_plain_numbers(index):
+def test_answers_are_plain_numbers(usual):
+    index = usual.empty()
     index.insert(np.int64(4), np.array([0.0, 0, 1, 1]), ("a", "b"), np.float64(2))
     assert_plain(index.top_k(np.zeros(4), ["b", "a"], 2))
     (found,) = index.match(np.zeros(4), ("a", "b"))
@@ -269,24 +276,24 @@ def test_answers_are_plain_numbers(index):
     assert type(len(index)) is type(index.nbytes) is int
 
 
-def test_arguments_need_not_be_contiguous_or_writable(subject):
+def test_arguments_need_not_be_contiguous_or_writable(usual):
     boxes = np.asfortranarray(np.zeros((6, 8)))[::2, ::2]
     ids, scores = np.arange(6, dtype=np.uint16)[::2], np.ones(6, np.float32)[::2]
     for array in (boxes, ids, scores):
         array.flags.writeable = False
-    index = subject.cls.build(ids, boxes, [["a"]] * 3, scores, **subject.options)
+    index = usual.cls.build(ids, boxes, [["a"]] * 3, scores, **usual.options)
     assert index.match_many(boxes, [["a"], ["b"], ("b", "a")]) == [[0, 2, 4], [], [0, 2, 4]]
     index.check()
 
 
-def test_scores_are_one_where_none_are_given(subject):
-    index = subject.cls.build([2, 1], [(0, 0, 1, 1)] * 2, [["a"], ["a"]], **subject.options)
+def test_scores_are_one_where_none_are_given(usual):
+    index = usual.cls.build([2, 1], [(0, 0, 1, 1)] * 2, [["a"], ["a"]], **usual.options)
     index.insert(0, (0, 0, 1, 1), ["a"])
     assert index.top_k((0, 0, 0, 0), ["a"], 5) == [Hit(0, 1.0), Hit(1, 1.0), Hit(2, 1.0)]
 
 
-def test_building_from_nothing_is_an_empty_index(subject):
-    index = subject.build({})
+def test_building_from_nothing_is_an_empty_index(usual):
+    index = usual.build({})
     assert_same_answers(index, Placed())
     index.insert(1, (0, 0, 1, 1), ["a"])
     assert index.match((0, 0, 0, 0), ["a"]) == [1]
@@ -387,7 +394,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("change", "error", "named"), REFUSED)
-def test_what_is_refused_changes_nothing(index, change, error, named):
+def test_what_is_refused_changes_nothing(usual, change, error, named):
+    index = usual.empty()
     index.insert(1, (0, 0, 1, 1), ["a", "b"])
     index.insert(2, (0, 0, INF, 3), ["b"], 2.0)
     with refused(index, error, named, see=seen):
@@ -407,14 +415,15 @@ def test_what_is_refused_changes_nothing(index, change, error, named):
         pytest.param(([7, 8], 2, [["a"], ["b"]], [1, np.nan]), ValueError, "nan", id="nan"),
     ],
 )
-def test_columns_that_do_not_make_an_index_are_refused(subject, columns, error, named):
+def test_columns_that_do_not_make_an_index_are_refused(usual, columns, error, named):
     ids, boxes, token_lists, scores = columns
     with pytest.raises(error, match=named):
-        subject.cls.build(ids, [(0, 0, 1, 1)] * boxes, token_lists, scores, **subject.options)
+        usual.cls.build(ids, [(0, 0, 1, 1)] * boxes, token_lists, scores)
 
 
-def test_columns_answer_as_lists_do(index):
+def test_columns_answer_as_lists_do(usual):
     """A message's tokens as numbers of the index's dictionary, unknown ones left out."""
+    index = usual.empty()
     rows = {id: Row((id, 0, id + 2, 1), ["a", "bc"[id % 2]], float(id % 3)) for id in range(9)}
     tokens, starts = index.dictionary.ids_of([row.tokens for row in rows.values()])
     boxes = np.array([row.box for row in rows.values()], np.float64)
@@ -565,35 +574,6 @@ TestCrowdsAgainstComparison.settings = settings(
 )
 
 
-def crowd(n, tokens, seed):
-    """Zipf tokens, most boxes small and in clusters, some large; scores tie."""
-    rng = np.random.default_rng(seed)
-    centres = rng.uniform(0, 100, (8, 2))[rng.integers(0, 8, n)] + rng.normal(0, 4, (n, 2))
-    sides = rng.choice([0.0, 0.5, 2.0, 40.0], (n, 1), p=[0.2, 0.5, 0.2, 0.1])
-    boxes = np.round(np.hstack([centres - sides, centres + sides]), 2)
-    words = np.minimum(rng.zipf(1.3, (n, 4)), tokens)
-    lengths = rng.integers(1, 5, n)
-    return {
-        id: Row(tuple(box), [f"w{word}" for word in row[:length]], float(score))
-        for id, (box, row, length, score) in enumerate(
-            zip(boxes.tolist(), words.tolist(), lengths, rng.integers(0, 20, n), strict=True)
-        )
-    }
-
-
-def crowd_messages(m, tokens, seed):
-    """Points and ranges, few and many tokens."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(m):
-        x, y = np.round(rng.uniform(0, 100, 2), 2)
-        width = float(rng.choice([0.0, 5.0, 60.0]))
-        count = int(rng.choice([3, 10, tokens]))
-        words = np.minimum(rng.zipf(1.3, count), tokens)
-        found.append(((x, y, x + width, y + width), [f"w{word}" for word in words.tolist()]))
-    return found
-
-
 class Phase(NamedTuple):
     """Ids that leave, ids that come, and what is right then."""
 
@@ -604,7 +584,7 @@ class Phase(NamedTuple):
 
 @functools.cache
 def phases_of_a_crowd():
-    rows, messages = crowd(3000, 300, seed=1), crowd_messages(60, 300, seed=2)
+    rows, messages = some.crowd(3000, 300, seed=1), some.crowd_messages(60, 300, seed=2)
     live, phases = Placed(), []
     steps = [
         ([], [id for id in rows if id % 3]),
@@ -635,9 +615,9 @@ def test_a_crowd_is_matched_while_it_changes(subject):
 
 @pytest.mark.large
 def test_everything_is_deleted_and_comes_back(subject):
-    rows = crowd(600, 100, seed=3)
+    rows = some.crowd(600, 100, seed=3)
     index, expected = subject.empty(), Placed()
-    messages = crowd_messages(12, 100, seed=4)
+    messages = some.crowd_messages(12, 100, seed=4)
     order = np.random.default_rng(0).permutation(600).tolist()
     for _ in range(2):
         for id, row in rows.items():
@@ -652,18 +632,16 @@ def test_everything_is_deleted_and_comes_back(subject):
 
 
 @pytest.mark.large
-def test_bytes_grow_with_what_is_held(subject):
-    small, large = (subject.build(crowd(n, 100, seed=6)).nbytes for n in (200, 4000))
+def test_bytes_grow_with_what_is_held(usual):
+    small, large = (usual.build(some.crowd(n, 100, seed=6)).nbytes for n in (200, 4000))
     least = 8 + 32 + 8 + 4  # id, box, score and a token
     assert 200 * least < small < large
-    assert 4000 * least < large
-    if not subject.options:
-        assert large < 4000 * 12 * least
+    assert 4000 * least < large < 4000 * 12 * least
 
 
 @pytest.mark.large
 def test_the_filter_counts_both_of_its_indexes():
-    rows = crowd(4000, 100, seed=6)
+    rows = some.crowd(4000, 100, seed=6)
     trie, quadtree, both = (
         some.subject(name).build(rows).nbytes for name in ("MBRTrie", "PTQuadtree", "LFilter")
     )

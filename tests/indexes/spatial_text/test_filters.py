@@ -122,7 +122,7 @@ def test_a_long_message_at_a_place_goes_to_the_quadtree_and_a_short_one_of_all_t
 
 def test_messages_of_one_batch_take_different_ways_and_come_back_in_order(l_filter, rows):
     expected = oracle_of(rows)
-    messages = [
+    messages = 400 * [
         ((50, 50, 50, 50), [f"t{i}" for i in range(60)]),
         (EVERYWHERE, ["t30"]),
         ((500, 500, 500, 500), ["t1"]),
@@ -131,7 +131,7 @@ def test_messages_of_one_batch_take_different_ways_and_come_back_in_order(l_filt
         (EVERYWHERE, ["t31", "t0"]),
     ]
     boxes, token_lists = zip(*messages, strict=True)
-    wanted = [expected.top_k(*message, 2000) for message in messages]
+    wanted = 400 * [expected.top_k(*message, 2000) for message in messages[:6]]
     before = l_filter.by_trie, l_filter.by_quadtree
     matches = l_filter.match_many(boxes, token_lists)
     assert matches == [sorted(id for id, _ in hits) for hits in wanted]

@@ -188,7 +188,7 @@ def test_each_placement_has_its_copies():
     rng = np.random.default_rng(0)
     low = rng.uniform(0, 100, (2_000, 2))
     box_list = np.column_stack((low, low + rng.uniform(0, 3, (2_000, 2)))).tolist()
-    box_list[:20] = [(0.0, 0.0, 100.0, 100.0)] * 20
+    box_list[:20] = [(-9.0, -9.0, 200.0, 200.0)] * 20
     words = [[f"n{i % 50}"] for i in range(2_000)]
     trees = {
         name: built(box_list, words, tau_num=16, **{name: True} if name != "spread" else {})

@@ -76,7 +76,7 @@ def test_a_ranked_subscription_is_refused(contract):
 
 
 def test_the_kind_says_which_contract_reads_a_collection():
-    assert tuple(KINDS) == ("ranked", "relaxed", "boolean", "range_topk")
+    assert tuple(KINDS) == ("ranked", "relaxed", "boolean", "spatial_text", "range_topk")
     assert isinstance(contract_for("ranked", ["age"]), RankedContract)
     relaxed = contract_for("relaxed", ["age"])
     assert isinstance(relaxed, RelaxedContract)

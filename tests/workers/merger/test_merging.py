@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.workers.merger.answers import merged_hits, partial
 from topics.frames import FrameId
+from topics.traces import Traces
 from workers.merger.assembly import merge
 
 
@@ -83,6 +84,21 @@ def test_shards_that_were_asked_about_different_events_are_laid_side_by_side():
     assert frame.offsets.tolist() == [5, 6, 8]
     assert frame.keys == [b"5", b"6", b"8"]
     assert merged_hits(frame) == [[(b'"1/0"', 2.0)], [(b'"0/0"', 1.0)], []]
+
+
+def test_the_trace_of_an_event_is_found_whichever_shard_carries_it():
+    first = partial({6: (1, [(1.0, 0)]), 8: (1, [])}, shard=0)
+    second = partial({5: (1, []), 8: (1, [])}, shard=1)
+    frame = merge(
+        [
+            first._replace(traces=Traces.of([None, (b"of-8", b"state")])),
+            second._replace(traces=Traces.of([(b"of-5", None), None])),
+        ]
+    )
+    assert frame.traces == {
+        0: [("traceparent", b"of-5")],
+        2: [("traceparent", b"of-8"), ("tracestate", b"state")],
+    }
 
 
 @st.composite

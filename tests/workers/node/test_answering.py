@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from confluent_kafka import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,9 +35,18 @@ def shards_of(*subscriptions: list[tuple[int, int, float]]) -> list[Shard]:
     return shards
 
 
+def event(age: int, offset: int) -> Message:
+    """Every other one belongs to a trace."""
+    headers = [("traceparent", b"00-%032d-%016d-01" % (7, offset))] if offset % 2 else None
+    value, key = b'{"age": %d}' % age, b"%d" % offset
+    return Message(
+        topic="events", partition=0, offset=offset, key=key, value=value, headers=headers
+    )
+
+
 def both(shards: list[Shard], ages: list[int], k: int) -> tuple[MergedFrame, MergedFrame]:
     contract = event_contract("ranked", ATTRIBUTES, k, 100, len(shards))
-    events = [record(b'{"age": %d}' % age, offset) for offset, age in enumerate(ages)]
+    events = [event(age, offset) for offset, age in enumerate(ages)]
     run = read_events(events, contract).accepted[0]
     apart = merge([shards[frame.shard].answer(frame) for frame in frames(run, contract, 1)])
     return answer(run, shards, contract.form), apart
@@ -60,6 +70,8 @@ def test_a_node_writes_the_bytes_of_shards_that_are_apart(subscriptions, ages, k
     assert records_of(together) == records_of(apart)
     assert together.keys == apart.keys
     assert together.as_of == apart.as_of
+    assert together.traces == apart.traces
+    assert list(together.traces) == list(range(1, len(ages), 2))
     for column in ("offsets", "timestamps", "as_of_by"):
         assert np.array_equal(getattr(together, column), getattr(apart, column))
 

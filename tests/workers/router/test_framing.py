@@ -334,6 +334,30 @@ def test_with_routes_a_shard_gets_its_events_and_waits_for_their_tokens_only(kin
         assert len(frame.ks) == len(frame.timestamps) == len(offsets)
 
 
+TRACED = [[True, False, True, False], [True] * 3 + [False], [False] * 4]
+
+
+@pytest.mark.parametrize(
+    ("routes", "carried"),
+    [
+        pytest.param(None, [{0, 1, 3}, set(), set()], id="the-first-shard-without-routes"),
+        pytest.param(Chosen(TRACED), [{0}, {1}], id="the-lowest-that-is-asked"),
+    ],
+)
+def test_one_shard_carries_the_trace_of_an_event(contract, routes, carried):
+    parents = [b"00-%032d-%016d-01" % (i + 1, i + 1) for i in range(4)]
+    given = [
+        message(40 + i, headers=None if i == 2 else [("traceparent", parent)])
+        for i, parent in enumerate(parents)
+    ]
+    made = list(frames(accepted(contract, *given), contract, 77, routes))
+    assert len(made) == len(carried)
+    for frame, events in zip(made, carried, strict=True):
+        told = frame_codec.decode(frame_codec.encode(frame)).traces.headers()
+        by_offset = {int(frame.offsets[row]): headers for row, headers in told.items()}
+        assert by_offset == {40 + i: [("traceparent", parents[i])] for i in events}
+
+
 def test_events_that_no_shard_is_asked_about_make_no_frame(contract):
     events = read_events([message(1, b"{}")], contract).accepted[0]
     assert list(frames(events, contract, 77, Chosen([[False]] * 3))) == []
