@@ -42,6 +42,7 @@ _SHARING = tuple(
     f"tests/fleet/{name}.py"
     for name in (
         "answers/test_after",
+        "answers/test_explained",
         "answers/test_matching",
         "answers/test_property",
         "bad_input/test_bad_events",

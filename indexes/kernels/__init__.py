@@ -4,7 +4,7 @@
     prefetch        load the cache line of an element before it is needed
     aligned         arrays that begin where a cache line does
     bits            lowest_bit, highest_bit, popcount of a word
-    sorting         a stable argsort that is quick
+    sorting         a stable argsort that is quick, and ids in place
     quantile_codes  values as bytes from 1 to 254, in the order of the values
     vectors         LLVM's vectors, for intrinsics that work on many numbers at once
     borrowed        arrays that kernels use without counting references to them

@@ -20,6 +20,7 @@ warm_up          compiles what a worker calls
 
 conditions       what a subscription asks beyond its box and tokens
 areas            boxes, circles and polygons, exactly
+placed           PlacedIndex: what a shard of kind `spatial_text` asks, over LFilter and conditions
 
 token_r_trees    RtTree and InvertedRTree: what the seed compares with (§6.3)
 """

@@ -72,6 +72,7 @@ __all__ = [
     "X",
     "Y",
     "append_entry",
+    "begins_inside",
     "divide_level",
     "gather_lists",
     "grid_box",
@@ -87,6 +88,7 @@ __all__ = [
     "square_of",
     "square_to_meet",
     "squares_meet",
+    "surely_meet",
     "with_room",
 ]  # fmt: skip
 
@@ -299,6 +301,18 @@ def key_tokens(table, row, frequencies):
         elif other == NIL or frequencies[token] < frequencies[other]:
             other = token
     return key, other if size == 2 else ~other
+
+
+@fused
+def surely_meet(square, to_meet):
+    """Whether boxes meet for certain: none of their sides are in the same 128th."""
+    return ((np.int64(square) | 0x80808080) - (to_meet + 0x01010101)) & 0x80808080 == 0x80808080
+
+
+@fused
+def begins_inside(square):
+    """Whether the low sides of a box, which meets a node's square, are certainly inside of it."""
+    return square & 0x7F != 127 and square >> 8 & 0x7F != 127
 
 
 def ordered_by_key(table, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:

@@ -5,11 +5,11 @@ of the message's box or if its pivotal set has no token of the message; below a 
 set has one, texts are not asked again.  What comes out is the nodes with lists to look at.
 
 **Verify** (`verified`): an entry is a match if its key, its other token, its square and, only then,
-its record are.  The key is looked up in the message, which is a set of bits; where a message has
-few tokens for the length of the list, its tokens are looked up among the keys instead.  That is
-what pruning lists by the first level of a trie in the order of rarity comes to (§5.2).  A
-subscription that is in several nodes counts in that of the lowest point that its box and the
-message have in common.
+its record are; of the record only what the entry leaves open is read.  The key is looked up in the
+message, which is a set of bits; where a message has few tokens for the length of the list, its
+tokens are looked up among the keys instead.  That is what pruning lists by the first level of a
+trie in the order of rarity comes to (§5.2).  A subscription that is in several nodes counts in that
+of the lowest point that its box and the message have in common.
 
 **Top k** visits nodes in the order of their score bounds, and stops when none is left that could
 have a better hit than the k-th.
@@ -26,6 +26,7 @@ from indexes.hits import offer, sort_best_first
 from indexes.kernels.bits import highest_bit, lowest_bit
 from indexes.kernels.decorators import bare, fused
 from indexes.kernels.prefetch import prefetch
+from indexes.kernels.sorting import sort_ascending
 from indexes.spatial_text.pivots import COVERED, PRUNED, is_said, pivots_say
 from indexes.spatial_text.quadtree import (
     CHILD,
@@ -39,10 +40,12 @@ from indexes.spatial_text.quadtree import (
     USED,
     X,
     Y,
+    begins_inside,
     grid_box,
     square_meets,
     square_to_meet,
     squares_meet,
+    surely_meet,
 )
 from indexes.spatial_text.records import boxes_meet
 
@@ -175,15 +178,18 @@ def _entries_that_may_match(q, node, said, ascending, size, to_meet, hits, found
 
 
 @fused
-def _matches(q, table, region, node, at, box, lines, said):
-    """Whether an entry that may match does, and is to be counted in this node."""
-    row = q.entries[at, 0]
+def _all_said(table, row, said):
+    place, stop = table.starts[row], table.starts[row] + table.sizes[row]
+    while place < stop and is_said(said, table.tokens[place]):
+        place += 1
+    return place == stop
+
+
+@fused
+def _meets_and_counts(q, table, region, node, row, box, lines):
+    """Whether a row's box meets the message's, and is to be counted in this node."""
     if not boxes_meet(table.boxes, row, box):
         return False
-    if q.entries[at, 2] < 0:
-        for place in range(table.starts[row], table.starts[row] + table.sizes[row]):
-            if not is_said(said, table.tokens[place]):
-                return False
     own = grid_box(region, table.boxes, row)
     side = 1 << (GRID_BITS - q.nodes[node, DEPTH])
     x, y = max(own[0], lines[0]) - q.nodes[node, X], max(own[1], lines[1]) - q.nodes[node, Y]
@@ -191,10 +197,11 @@ def _matches(q, table, region, node, at, box, lines, said):
 
 
 @fused
-def _prefetch_record(q, table, at):
+def _prefetch_record(q, table, at, to_meet):
     row = np.int64(q.entries[at, 0])
-    prefetch(table.boxes, row * 4)
     prefetch(table.ids, row)
+    if not surely_meet(q.entries[at, 3], to_meet):
+        prefetch(table.boxes, row * 4)
     if q.entries[at, 2] < 0:
         prefetch(table.starts, row)
         prefetch(table.sizes, row)
@@ -216,16 +223,23 @@ def verified(q, table, region, node, box, lines, said, ascending, size, hits, fo
     end = _entries_that_may_match(q, node, said, ascending, size, to_meet, hits, found, work)
     work[RECORDS] += end - found
     start = found
+    counts_here = lines[0] >= q.nodes[node, X] and lines[1] >= q.nodes[node, Y]
     for candidate in range(start - 2 * _AHEAD, end):
         if start <= candidate + 2 * _AHEAD < end:
-            _prefetch_record(q, table, hits[candidate + 2 * _AHEAD])
+            _prefetch_record(q, table, hits[candidate + 2 * _AHEAD], to_meet)
         if start <= candidate + _AHEAD < end:
             _prefetch_tokens(q, table, hits[candidate + _AHEAD])
         if candidate < start:
             continue
         at = hits[candidate]
-        if _matches(q, table, region, node, at, box, lines, said):
-            hits[found] = q.entries[at, 0]
+        row = q.entries[at, 0]
+        certain = surely_meet(q.entries[at, 3], to_meet) and (
+            counts_here or begins_inside(q.entries[at, 3])
+        )
+        if (certain or _meets_and_counts(q, table, region, node, row, box, lines)) and (
+            q.entries[at, 2] >= 0 or _all_said(table, row, said)
+        ):
+            hits[found] = row
             found += 1
     return found
 
@@ -239,7 +253,7 @@ def match_all(q, table, region, messages, words, work):
     said, stack = np.zeros(words, np.int64), np.empty(_STACK, np.int32)
     ascending = np.empty(len(messages.tokens), np.int32)
     nodes = np.empty(q.state[USED], np.int32)
-    hits, ids = np.empty(256, np.int32), np.empty(256, np.int64)
+    hits, ids, spare = np.empty(256, np.int32), np.empty(256, np.int64), np.empty(256, np.int64)
     starts = np.zeros(len(messages.boxes) + 1, np.int64)
     for i in range(len(messages.boxes)):
         lines, box = grid_box(region, messages.boxes, i), messages.boxes[i]
@@ -259,7 +273,9 @@ def match_all(q, table, region, messages, words, work):
             ids = np.concatenate((ids[:start], np.empty(start + 2 * found, np.int64)))
         for j in range(found):
             ids[start + j] = table.ids[hits[j]]
-        ids[start : start + found].sort()
+        if found > len(spare):
+            spare = np.empty(2 * found, np.int64)
+        sort_ascending(ids[start : start + found], spare)
         starts[i + 1] = start + found
     return ids[: starts[-1]], starts
 

@@ -34,13 +34,13 @@ def worker(
     ] = None,
     instance_id: Annotated[
         str | None,
-        typer.Option(help="of this matcher alone; back soon after a crash, it keeps its shards"),
+        typer.Option(help="of this worker alone; back soon after a crash, it keeps its share"),
     ] = None,
 ) -> None:
     """Run one worker of the fleet until it is told to stop."""
     if instance_id is not None and not roles()[role].holds_shards:
-        holders = " or a ".join(name for name, one in roles().items() if one.holds_shards)
-        raise typer.BadParameter(f"--instance-id is for a {holders}, got a {role}")
+        holders = ", ".join(name for name, one in roles().items() if one.holds_shards)
+        raise typer.BadParameter(f"--instance-id is for {holders}; got a {role}")
     from configs.collection import load_collection
     from configs.settings import load_settings
     from workers.main import run_worker

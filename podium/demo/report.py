@@ -76,17 +76,6 @@ class Burst:
 
 
 @dataclass(frozen=True)
-class Replicated:
-    """The same visitors, answered by a node that holds all shards."""
-
-    visitors: int  # of a steady stream
-    per_s: float
-    latency: Percentiles | None
-    burst_visitors: int
-    burst_per_s: float
-
-
-@dataclass(frozen=True)
 class Report:
     seed: int
     attributes: tuple[str, ...]
@@ -101,7 +90,6 @@ class Report:
     checked_around: dict[str, int]  # of the checked answers, those around the kill and the swap
     examples: list[Example]
     seconds: dict[str, float]  # by step
-    replicated: Replicated | None = None
 
     @property
     def fine(self) -> bool:
@@ -122,7 +110,6 @@ class Report:
             "rebuilt": asdict(self.rebuilt),
             "killed": asdict(self.killed),
             "burst": asdict(self.burst),
-            "replicated": self._replicated_json(),
             "visitors": delivery.events,
             "with_a_match": delivery.answered,
             "repeated": [self._place(place) for place in delivery.repeated],
@@ -139,12 +126,6 @@ class Report:
             ],
             "seconds": self.seconds,
         }
-
-    def _replicated_json(self) -> dict[str, Any] | None:
-        if self.replicated is None:
-            return None
-        latency = self.replicated.latency
-        return asdict(self.replicated) | {"latency": latency and latency._asdict()}
 
     def _disagreement_json(self, first: Disagreement) -> dict[str, Any]:
         return {
@@ -204,18 +185,6 @@ class Report:
             f"          while {counted(killed.visitors, 'visitor')} came",
             f"burst     {counted(burst.visitors, 'visitor')}, {burst.per_s:,.0f} a second"
             " from the first sent to the last match record",
-            *self._replicated_lines(),
-        ]
-
-    def _replicated_lines(self) -> list[str]:
-        node = self.replicated
-        if node is None:
-            return []
-        p50_ms, p99_ms = node.latency or (None, None)
-        return [
-            f"node      the same visitors with `layout: replicated`, {node.per_s:,.0f} a second:"
-            f" p50 {milliseconds(p50_ms)}, p99 {milliseconds(p99_ms)},",
-            f"          and {node.burst_per_s:,.0f} a second at full speed",
         ]
 
     def _delivery_lines(self) -> list[str]:

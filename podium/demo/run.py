@@ -1,11 +1,9 @@
 """`podium demo` from the first process started to the last one stopped."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from podium.demo.data import write_script
-from podium.demo.replicated import answered_by_a_node
 from podium.demo.report import Report
 from podium.demo.scene import scene
 from podium.demo.screen import shown
@@ -39,7 +37,6 @@ def _board(options: Options) -> Board:
             Step("kill", "a matcher, which comes back from its snapshots"),
             Step("burst", "the other visitors at full speed"),
             Step("check", f"{options.check:,} answers against a full scan"),
-            Step("node", "the same visitors through one replicated node"),
             Step("stop", "everything that was started"),
         ],
     )
@@ -55,14 +52,8 @@ def _told(options: Options, board: Board, folder: Path) -> Report:
     with scene(folder, options.matchers, say) as on:
         board.end("start", board.step("start").plan)
         try:
-            with on.clients.reaching(on.admin):
-                with Story(options, board, script, on) as story:
-                    report = story.told()
-                board.begin("node", "starting")
-                say_node = partial(board.say, "node")
-                replicated = answered_by_a_node(on, script, options.rate, say_node)
-                board.end("node", f"{replicated.burst_per_s:,.0f} visitors/s at full speed")
-                return replace(report, replicated=replicated)
+            with on.clients.reaching(on.admin), Story(options, board, script, on) as story:
+                return story.told()
         finally:
             board.fail()
             board.begin("stop", "stopping")

@@ -15,6 +15,7 @@ Values = dict[str, Any]
 RANKED = {"name": "ads", "kind": "ranked", "attributes": ["age", "visits"], "shards": 3}
 REPLICATED = {"name": "quick", "kind": "ranked", "attributes": ["age"], "layout": "replicated"}
 BOOLEAN = {"name": "jobs", "kind": "boolean"}
+PLACED = {"name": "coupons", "kind": "spatial_text"}
 LISTS = {"name": "parking", "kind": "range_topk", "zones": 3}
 PAINTED_BY_SPARK = {"name": "taxis", "kind": "range_topk", "painter": "batch"}
 GATEWAYS = {"name": "stocks", "kind": "range_topk", "deliver": "messages"}
@@ -24,7 +25,7 @@ LONGER = {"name": "a" * 60 + "-bd", "kind": "relaxed", "attributes": ["price"]}
 
 COLLECTIONS = {
     "none": [],
-    "matching": [RANKED, BOOLEAN, REPLICATED],
+    "matching": [RANKED, BOOLEAN, REPLICATED, PLACED],
     "lists": [LISTS, PAINTED_BY_SPARK, GATEWAYS],
     "long": [LONG, LONGER],
 }

@@ -199,7 +199,6 @@ def definitions() -> dict[str, Schema]:
     fields = collection["properties"]
     fields["name"] |= {"pattern": f"^{NAME.pattern}$"}
     fields["kind"] |= {"enum": list(KINDS)}
-    fields.setdefault("layout", one_of("sharded", "replicated"))
     defs |= {"settings": settings, "collection": collection}
     used = reachable(defs, ["settings", "collection"])
     return {name: plain(defs[name]) for name in sorted(used)}

@@ -60,12 +60,15 @@ def live() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def labels() -> dict[str, set[str]]:
     """Labels of every metric of ours."""
-    ours = (workers.process.metrics, spark_streaming.metrics)
-    declared = [one for module in ours for one in vars(module).values()]
-    metrics = [one for one in declared if hasattr(one, "_labelnames")]
-    assert len(metrics) > 50
-    named = REGISTRY._collector_to_names
-    return {name: set(one._labelnames) for one in metrics for name in named[one]}
+    found = {}
+    for module in (workers.process.metrics, spark_streaming.metrics):
+        for one in vars(module).values():
+            # Those of prometheus_client, and our own histogram of events.
+            names = getattr(one, "_labelnames", getattr(one, "_labels", None))
+            if isinstance(names, tuple):
+                found |= {name: set(names) for name in REGISTRY._collector_to_names[one]}
+    assert len(found) > 50
+    return found
 
 
 def family(name: str, live: dict[str, str]) -> str:

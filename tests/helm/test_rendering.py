@@ -16,6 +16,7 @@ from tests.helm.cases import (
     LISTS,
     PAINTED_BY_SPARK,
     RANKED,
+    REPLICATED,
     SASL,
     SCALED,
     all_cases,
@@ -91,9 +92,6 @@ class TestComponents:
         for one in found:
             running.setdefault(label(one, COLLECTION), set()).add(label(one, COMPONENT))
         for declared in COLLECTIONS[name]:
-            if declared.get("layout") == "replicated":
-                assert running[declared["name"]] == {"node"}
-                continue
             file = tmp_path / f"{declared['name']}.yaml"
             file.write_text(yaml.safe_dump(declared))
             expected = components_of(load_collection(file))
@@ -187,8 +185,7 @@ class TestSettings:
         assert settings.collections == tmp_path / "collections"
         for one in workloads:
             name = label(one, COLLECTION)
-            if name != "quick":
-                assert load_collection(name, settings.collections).name == name
+            assert load_collection(name, settings.collections).name == name
         if case == "lists-asis-sasl":
             assert settings.kafka.security == "sasl_ssl"
             assert settings.kafka.password.get_secret_value() == "redis://:s3cret@redis:6380/0"
@@ -329,7 +326,7 @@ class TestTopicsJob:
         container = main_container(job["spec"]["template"])
         assert container["command"] == ["sh", "-ec"]
         assert "podium topics create --collection" in container["args"][0]
-        assert container["args"][2:] == ["ads", "jobs", "quick"]
+        assert container["args"][2:] == ["ads", "jobs", "quick", "coupons"]
 
 
 class TestNetwork:
@@ -499,9 +496,10 @@ class TestStrimzi:
         [
             {**RANKED, "partitions": {"events": 7, "partials": 5, "matches": 3}},
             BOOLEAN,
+            REPLICATED,
             {**LISTS, "shards": 5, "partitions": {"matches": 6}},
         ],
-        ids=lambda one: one["kind"],
+        ids=lambda one: one["name"],
     )
     def test_topics_are_those_that_podium_would_create(
         self, rendered_with, tmp_path, declared, kept

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from topics import frames, partials
 from topics.codecs.columns import unbundle
 from topics.frames import FrameId
-from workers.kinds import MATCHING
+from workers.kinds import roles
 from workers.merger.progress import MergeProgress
 from workers.process.context import REPLY_S, Context
 from workers.process.group_reader import understood
@@ -26,8 +26,10 @@ _LOOK_EVERY_S = 0.5
 _OTHERS_TAKE_S = 60.0
 _MOST_RECORDS = 200  # at a time
 
-# Where each role goes on that answers frames, and in which topic.
-_READERS = {role.name: role.reads for role in MATCHING if role.reads in ("frames", "partials")}
+# Who answers frames, by what they read.
+_READERS = {
+    role.name: role.reads for role in roles().values() if role.reads in ("frames", "partials")
+}
 
 
 def wait_for_others(context: Context, starts: Mapping[int, int]) -> dict[int, int]:

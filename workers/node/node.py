@@ -36,8 +36,9 @@ _PATIENCE_S = 1.0
 
 
 class AllShards:
-    """Its methods run on the loop, which is where the shards change: between two answers.
+    """All shards of the collection, each with its feed.
 
+    Its methods run on the loop, which is where the shards change: between two answers.
     Of all nodes one keeps the shards: it writes the dead letters of `subscriptions` and snapshots.
     """
 

@@ -16,8 +16,7 @@ from configs.settings import Settings
 from topics.catalogue import group_name, topic_name
 from topics.kafka.topic_ids import find_topic
 from topics.kinds import KINDS
-from workers.process.health import Health, Probe, serve
-from workers.process.load import LoadMeter
+from workers.process.health import Health, LoadMeter, Probe, serve
 
 log = logging.getLogger(__name__)
 

@@ -1,15 +1,19 @@
-"""`/livez`, `/readyz` and `/metrics` of a worker, and the probes behind them."""
+"""`/livez`, `/readyz` and `/metrics` of a worker, the probes behind them, and how busy it is."""
 
+import contextlib
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import make_wsgi_app
+
+from workers.process import metrics
 
 log = logging.getLogger(__name__)
 
@@ -125,12 +129,12 @@ class _QuietHandler(WSGIRequestHandler):
 
 def serve(health: Health, host: str, port: int) -> int:
     """Serve in the background; return the port, which the system chooses if it is 0."""
-    metrics = make_wsgi_app()
+    served = make_wsgi_app()
 
     def app(environ: dict, start_response: Callable) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path == "/metrics":
-            return metrics(environ, start_response)
+            return served(environ, start_response)
         if path == "/livez":
             return _reply(start_response, not health.stuck, {"stuck": health.stuck})
         if path == "/readyz":
@@ -153,3 +157,55 @@ def _reply(start_response: Callable, fine: bool, body: dict) -> list[bytes]:
     status = "200 OK" if fine else "503 Service Unavailable"
     start_response(status, [("Content-Type", "application/json")])
     return [json.dumps(body).encode() + b"\n"]
+
+
+# How busy a worker is: the share of the time in which its busiest thread works, or would.  A thread
+# that waits for a processor has work to do as well, so on a machine that is full a worker is busier
+# than its share of the processors.  Linux tells both times of each thread; elsewhere the processor
+# time of the whole process is all there is.
+_LOAD_EVERY_S = 2.0
+_TASKS = Path("/proc/self/task")
+
+Seconds = dict[str, float]
+
+
+def work_of_threads() -> Seconds:
+    """Seconds in which each thread has had a processor or has waited for one."""
+    if not _TASKS.is_dir():
+        return {"process": time.process_time()}
+    found = {}
+    for task in _TASKS.iterdir():
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            running, waiting, _ = (task / "schedstat").read_text().split()
+            found[task.name] = (int(running) + int(waiting)) / 1e9
+    return found or {"process": time.process_time()}
+
+
+def busy_share(before: Seconds, after: Seconds, elapsed_s: float) -> float:
+    """
+    >>> busy_share({"1": 2.0, "2": 7.0}, {"1": 3.5, "2": 7.1}, 2.0)
+    0.75
+    """
+    worked = (seconds - before.get(thread, 0.0) for thread, seconds in after.items())
+    return min(1.0, max(worked, default=0.0) / max(elapsed_s, 1e-9))
+
+
+class LoadMeter(threading.Thread):
+    """Publishes the busy share every two seconds until the worker stops."""
+
+    def __init__(
+        self,
+        collection: str,
+        stopping: threading.Event,
+        work: Callable[[], Seconds] = work_of_threads,
+    ) -> None:
+        super().__init__(name="load", daemon=True)
+        self._collection, self._stopping, self._work = collection, stopping, work
+
+    def run(self) -> None:
+        before, at = self._work(), time.monotonic()
+        while not self._stopping.wait(_LOAD_EVERY_S):
+            after, now = self._work(), time.monotonic()
+            share = busy_share(before, after, now - at)
+            metrics.BUSY_SHARE.labels(self._collection).set(share)
+            before, at = after, now

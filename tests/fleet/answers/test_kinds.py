@@ -20,6 +20,8 @@ KINDS = {
     },
     "open": {"kind": "boolean", "attributes": []},
 }
+# Of those that have events of numbers and mixed ones, one each in nodes as well.
+KINDS |= {f"{kind}-node": {**KINDS[kind], "layout": "replicated"} for kind in ("single", "open")}
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +117,7 @@ def test_a_bad_predicate_is_a_dead_letter(any_kind: Fleet, predicate: dict, fiel
     assert dict(letter.headers())["podium-error-field"].decode() == field
 
 
-@pytest.mark.parametrize("kind", ["open"])
+@pytest.mark.parametrize("kind", ["open", "open-node"])
 def test_without_named_attributes_every_field_of_an_event_counts(any_kind: Fleet):
     home = {"attr": "page", "op": "=", "value": "/home", "weight": 2}
     any_kind.subscribe_with("page", {"all": [home]})
@@ -144,10 +146,10 @@ def test_every_answer_is_the_top_k_of_the_subscriptions_it_names(any_kind: Fleet
     random_steps(any_kind, seed, 400)
 
 
-@pytest.mark.parametrize("kind", ["single"])
+@pytest.mark.parametrize("kind", ["single", "single-node"])
 def test_answers_stay_right_while_the_index_is_rebuilt_beside(any_kind: Fleet):
     def renewals() -> float:
-        return any_kind.metric("matcher", "podium_index_renewals_total")
+        return any_kind.metric(any_kind.holder, "podium_index_renewals_total")
 
     before = renewals()
     with streaming(any_kind, seed=3) as stream:

@@ -46,7 +46,9 @@ def mortal(
     redis_url: str,
     order: Path,
 ) -> Iterator[Fleet]:
-    fleet = make_fleet("steps", broker, redis_url, {"layout": request.param}, settings=OFTEN)
+    fleet = make_fleet(
+        "steps", broker, redis_url, collection={"layout": request.param}, settings=OFTEN
+    )
     fleet.patience_s = 150.0
     fleet.entry, fleet.variables = "tests.fleet.mortal_worker", {"DIE_AFTER": str(order)}
     fleet.start_all()

@@ -26,7 +26,7 @@ def mortal_fleet(
     request: pytest.FixtureRequest, make_fleet: MakeFleet, broker: str, redis_url: str
 ) -> Iterator[Fleet]:
     declared = {"layout": request.param}
-    fleet = make_fleet("mortal", broker, redis_url, declared, settings=SOON_MISSED)
+    fleet = make_fleet("mortal", broker, redis_url, collection=declared, settings=SOON_MISSED)
     fleet.patience_s = PATIENCE_S
     fleet.start_all()
     yield fleet

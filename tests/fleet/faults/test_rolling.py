@@ -18,7 +18,7 @@ STOPPED_WITHIN_S = 30.0
 def rolling_fleet(
     request: pytest.FixtureRequest, make_fleet: MakeFleet, broker: str, redis_url: str
 ) -> Iterator[Fleet]:
-    fleet = make_fleet("rolling", broker, redis_url, {"layout": request.param})
+    fleet = make_fleet("rolling", broker, redis_url, collection={"layout": request.param})
     fleet.patience_s = 90.0
     fleet.start_all()
     yield fleet

@@ -192,6 +192,7 @@ def test_which_settings_file_is_read(podium, tmp_path, monkeypatch):
 @pytest.mark.parametrize("words", WITH_SETTINGS, ids=" ".join)
 def test_a_folder_without_a_stack_is_refused_with_the_remedy(podium, words):
     needed = {"send": ["-"], "tail": ["matches"], "worker": ["router"], "shards plan": ["-"]}
+    needed["explain"] = ["0@0", "ad-1"]
     ended = podium(*words, *needed.get(" ".join(words), []), "--folder", "nowhere")
     assert ended.code == 2
     cause, remedy = ended.err.splitlines()

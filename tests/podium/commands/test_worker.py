@@ -118,7 +118,7 @@ def test_all_problems_of_a_collection_file_are_told_at_once(folder: Path, podium
         ),
         pytest.param(
             ["merger", "--collection", "./shop.yaml", "--instance-id", "a"],
-            ["--instance-id is for a matcher or a zone, got a merger"],
+            ["--instance-id is for matcher, node, zone; got a merger"],
             id="instance-id-of-a-merger",
         ),
         pytest.param(
@@ -146,10 +146,16 @@ def test_a_bad_variable_ends_with_exit_code_2(
 
 @pytest.mark.parametrize(
     ("collection", "role", "expected"),
-    [(KEEPS_LISTS, "router", LIST_ROLES), (GOOD_COLLECTION, "painter", ROLES)],
-    ids=["lists", "matching"],
+    [
+        pytest.param(KEEPS_LISTS, "router", LIST_ROLES, id="lists"),
+        pytest.param(GOOD_COLLECTION, "painter", ROLES, id="matching"),
+        pytest.param(GOOD_COLLECTION, "node", ROLES, id="sharded"),
+        pytest.param(
+            f"{GOOD_COLLECTION}layout: replicated\n", "matcher", ["node"], id="replicated"
+        ),
+    ],
 )
-def test_a_role_of_another_kind_ends_with_exit_code_2(
+def test_a_role_of_another_kind_or_layout_ends_with_exit_code_2(
     folder: Path, collection: str, role: str, expected: tuple[str, ...]
 ):
     (folder / "shop.yaml").write_text(collection)

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from workers.process import metrics
-from workers.process.load import LoadMeter, busy_share, work_of_threads
+from workers.process.health import LoadMeter, busy_share, work_of_threads
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems tell of the process only")
@@ -42,7 +42,7 @@ def test_the_busiest_thread_counts(before, after, share):
 
 
 def test_the_meter_tells_and_ends_with_the_worker(monkeypatch):
-    monkeypatch.setattr("workers.process.load._EVERY_S", 0.01)
+    monkeypatch.setattr("workers.process.health._LOAD_EVERY_S", 0.01)
     stopping, told = threading.Event(), threading.Event()
     readings = iter([{"1": 0.0}, {"1": 1000.0}])
 
