@@ -19,12 +19,13 @@ KNOWN_PACKAGES = {
     "numpy": "2.4",
     "pyspark": "4.0.4",
 }
-OPTIONAL_TOOLS = ("kcat",)
+OPTIONAL_TOOLS = ("kcat", "go")
 VERSION_ARGUMENTS = {
     "java": "-version",
     "mvn": "--version",
     "redis-server": "--version",
     "kcat": "-V",
+    "go": "version",
 }
 
 

@@ -24,7 +24,7 @@ from topics.events.contract import EventContract, Options
 from topics.headers import AS_OF, headers_of, parse_token
 from topics.kafka.partitioner import partition_of
 from topics.kafka.topic_ids import find_topic
-from topics.kinds import KINDS, contract_for, event_contract
+from topics.kinds import KINDS, contract_for, event_contract, event_form
 from topics.matches import EventPlace, MatchRecord
 from topics.routes import BlobError
 from topics.routes import decode as decode_routes
@@ -73,7 +73,12 @@ class Case(NamedTuple):
 def explain_match(case: Case) -> Explanation:
     collection = case.collection
     contract = event_contract(
-        collection.kind, collection.attributes, collection.k, collection.max_k, collection.shards
+        collection.kind,
+        collection.attributes,
+        collection.k,
+        collection.max_k,
+        collection.shards,
+        collection.dialect,
     )
     try:
         row, options = _read_event(case.event, contract)
@@ -169,7 +174,7 @@ def _state_of(case: Case, as_of: Mapping[int, int]) -> State:
     collection = case.collection
     key = case.subscription.encode()
     shard = partition_of(key, collection.shards) if key else 0
-    contract = contract_for(collection.kind, collection.attributes)
+    contract = contract_for(collection.kind, collection.attributes, collection.dialect)
     last = as_of.get(shard, -1)
     state = State(shard, None, None, None, "", None)
     for message in case.records.read("subscriptions", shard, 0, sys.maxsize):
@@ -241,7 +246,7 @@ def _left_out(case: Case, shard: int, last: int, row: Any) -> bool:
         return False
     from workers.router.routes import RouteTable  # with the index that it keeps them in
 
-    form = event_contract(collection.kind, collection.attributes, 1, 1, collection.shards).form
+    form = event_form(collection.kind, collection.attributes, collection.dialect)
     client = kafka_client_config(case.settings.kafka)
     topic_id = find_topic(client, case.records.topic("subscriptions"), ANSWER_S).topic_id
     table = RouteTable(topic_id, collection.attributes, collection.shards)

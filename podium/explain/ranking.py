@@ -30,7 +30,7 @@ class Rank(NamedTuple):
 
 def good_records(collection: Collection, records: Records, shard: int, end: int) -> Iterator[Good]:
     """Those of a shard's partition below an offset that keep their contract."""
-    contract = contract_for(collection.kind, collection.attributes)
+    contract = contract_for(collection.kind, collection.attributes, collection.dialect)
     stream = records.read("subscriptions", shard, 0, end)
     while batch := list(islice(stream, _BATCH)):
         pairs = [(message.key(), message.value()) for message in batch]

@@ -47,7 +47,7 @@ TOOLS = {
         Tool(
             "go",
             f"Go 1.{GO_AT_LEAST} or newer, builds what the chart is tested with; where the package"
-            " below is older, take Go from https://go.dev/dl",
+            " below is older, take Go as its makers give it",
             ("golang-go",),
             "golang",
             "go",

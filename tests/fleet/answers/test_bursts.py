@@ -223,7 +223,7 @@ def test_known_ids_and_new_ones_in_one_batch_after_others_have_gone(fleets: dict
     after = fleet.token()
     asked = [fleet.publish({"age": number}, after=after) for number in range(100, 900)]
     answers = zip(range(100, 900), fleet.answers_to(asked), strict=True)
-    wrong = {age: hits for age, (_, _, hits, _) in answers if hits != [(f"k{age}", 1.0)]}
+    wrong = {age: one.hits for age, one in answers if one.hits != [(f"k{age}", 1.0)]}
     assert not wrong, f"{len(wrong)} of {len(asked)} answers"
     fleet.check_all(repeats=True)
     fleet.clear()

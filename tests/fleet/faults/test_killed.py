@@ -90,14 +90,25 @@ def full_fleet(mortal_fleet: Fleet) -> Fleet:
     return mortal_fleet
 
 
+def restores(fleet: Fleet, worker: str) -> int:
+    """How many shards it has begun to restore."""
+    log = fleet.log(worker)
+    return log.count("from a snapshot") + log.count("no snapshot to start from")
+
+
 def test_a_worker_stopped_while_it_restores_loses_nothing(full_fleet: Fleet):
     """What waits for it must neither count as answered nor be answered too early."""
     holder = full_fleet.holder
     full_fleet.terminate(holder)
     asked = [full_fleet.publish({"age": 100 + number}, k=5) for number in range(12)]
     full_fleet.deliver(*asked)
+    begun = restores(full_fleet, holder)
     full_fleet.start(holder)
-    full_fleet.wait_reason(holder, "shards", "restoring")
+    eventually(
+        lambda: restores(full_fleet, holder) > begun,
+        lambda: f"{holder} to begin to restore\n{full_fleet.state(holder)}",
+        PATIENCE_S,
+    )
     assert full_fleet.terminate(holder)[0] == 0
     full_fleet.start(holder)
     for answer in full_fleet.answers_to(asked):

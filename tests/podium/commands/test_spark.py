@@ -105,4 +105,7 @@ def test_a_backfill_of_a_kind_that_has_no_events_is_refused(podium, collection_o
     monkeypatch.setitem(KINDS, "boolean", eventless)
     ended = podium("spark", "backfill", "--parquet", "out", *collection_of("boolean"))
     assert ended.code == 2
-    assert "got kind boolean, expected one of ranked, relaxed: backfill is for" in ended.err
+    assert (
+        "got kind boolean, expected one of ranked, relaxed, spatial_text: backfill is for"
+        in ended.err
+    )

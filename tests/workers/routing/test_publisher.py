@@ -63,7 +63,7 @@ class RoutesAgainstBoxes(RuleBasedStateMachine):
     def new_publisher(self):
         routing = SimpleNamespace(most_boxes=self.most)
         collection = SimpleNamespace(
-            name="ads", kind="ranked", attributes=ATTRIBUTES, routing=routing
+            name="ads", kind="ranked", attributes=ATTRIBUTES, routing=routing, dialect={}
         )
         names = SimpleNamespace(topic=lambda name: name)
         context = SimpleNamespace(collection=collection, names=names)
