@@ -54,6 +54,15 @@ def moves_of(fleet: Fleet, worker: str) -> list[str]:
     return [line.partition(": ")[2] for line in lines if any(word in line for word in words)]
 
 
-def owned(fleet: Fleet, worker: str) -> list[str]:
-    """As the last lines on its share say; it has come in one go."""
-    return sorted(moves_of(fleet, worker)[-fleet.held(worker) :])
+def owned(fleet: Fleet, worker: str) -> set[str]:
+    """Shards of a matcher, partitions of a node."""
+    share: set[str] = set()
+    for move in moves_of(fleet, worker):
+        if move.startswith("assigned "):
+            share |= set(move.removeprefix("assigned ").split(", "))
+        elif move.startswith("gave up "):
+            share -= set(move.removeprefix("gave up ").split(", "))
+        else:
+            shard, last = move.split(": ")
+            (share.add if last == "ours" else share.discard)(shard)
+    return share
