@@ -15,14 +15,19 @@ from confluent_kafka import Message, TopicPartition
 from topics.dead_letters import DeadLetter
 from topics.headers import format_token
 from topics.kafka.producer import Outbox
-from topics.kinds import event_contract
 from workers.merger.assembly import MergedFrame
 from workers.merger.writing import MatchWriter
 from workers.node.handover import wait_for_others
 from workers.process import metrics
 from workers.process.context import Context
 from workers.process.group_reader import GroupReader
-from workers.router.framing import Accepted, cut_into_frames, linger_s, read_events
+from workers.router.framing import (
+    Accepted,
+    contract_of,
+    cut_into_frames,
+    linger_s,
+    read_events,
+)
 from workers.router.progress import EventsProgress
 from workers.router.rate import Rate
 from workers.router.tokens import Tokens
@@ -76,14 +81,7 @@ class EventReader:
     ) -> None:
         self._context, self._answers, self._loop = context, answers, loop
         collection = context.collection
-        self._contract = event_contract(
-            collection.kind,
-            collection.attributes,
-            collection.k,
-            collection.max_k,
-            collection.shards,
-            collection.dialect,
-        )
+        self._contract = contract_of(collection)
         self._outbox, self._matches = outbox, MatchWriter(context, outbox)
         self._next: dict[int, int] = {}  # offset to commit, by partition
         self._epochs: dict[int, int] = {}  # of routers that had it before, by partition

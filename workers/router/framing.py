@@ -8,17 +8,31 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from confluent_kafka import Message
 
+from configs.collection import Collection
 from topics.codecs.byte_strings import ByteStrings
 from topics.codecs.json_record import BadRecord, refuse_oversized
 from topics.dead_letters import DeadLetter
 from topics.events.contract import EventContract, Options
 from topics.frames import NOT_ROUTED, Frame, FrameId
 from topics.headers import Header, headers_of
+from topics.kinds import event_contract
 from topics.limits import EVENTS_PER_FRAME_RECORD_BYTES, HITS_PER_FRAME_RECORD
 from topics.traces import NO_TRACES, Traces
 from workers.process.records import dead_letter
 
 log = logging.getLogger(__name__)
+
+
+def contract_of(collection: Collection) -> EventContract:
+    """How the events of a collection are read."""
+    return event_contract(
+        collection.kind,
+        collection.attributes,
+        collection.k,
+        collection.max_k,
+        collection.shards,
+        collection.dialect,
+    )
 
 
 class Accepted(NamedTuple):

@@ -15,13 +15,13 @@ from topics import frames as frame_codec
 from topics.codecs.columns import bundle
 from topics.dead_letters import DeadLetter
 from topics.kafka.producer import Outbox
-from topics.kinds import event_contract
 from workers.process import metrics
 from workers.process.context import Context, wait_for_topics
 from workers.process.group_reader import GroupReader
 from workers.process.stages import FRAMING
 from workers.router.framing import (
     Accepted,
+    contract_of,
     cut_into_frames,
     frames,
     group_by_record,
@@ -39,14 +39,7 @@ class Router:
     def __init__(self, context: Context) -> None:
         self._context = context
         collection = context.collection
-        self._contract = event_contract(
-            collection.kind,
-            collection.attributes,
-            collection.k,
-            collection.max_k,
-            collection.shards,
-            collection.dialect,
-        )
+        self._contract = contract_of(collection)
         self._outbox = Outbox(context.client)
         self._epochs: dict[int, int] = {}  # by partition
         self._next: dict[int, int] = {}  # offset to commit, by partition
